@@ -1,0 +1,72 @@
+// The interface upward: who decides where a block lies and when memory is taken and handed back.
+//
+// A policy never waits for the device and takes no lock: its caller holds one lock per device around
+// every call. Where memory becomes free only after the device has finished, allocate() says
+// needs_fence; the caller then opens a fence, waits *without* the lock (a host callback may need it),
+// closes the fence and asks again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "policies/backing.hpp"
+#include "policies/snapshot.hpp"
+
+namespace tidepool {
+
+struct Request {
+  Bytes size = 0;
+  StreamKey stream = kNoStream;  // kNoStream: any stream may use the block at once (cuMemAlloc)
+  bool fence_possible = true;    // false during a capture: never answer needs_fence
+};
+
+struct Block {
+  Address address;
+  Bytes size = 0;  // what the arena gave, at least the request
+};
+
+// All blocks freed before a fence was opened.
+struct Fence {
+  std::uint64_t epoch = 0;
+};
+
+struct PolicyConfig {
+  Bytes total = 0;    // the device's memory; sizes the reserved addresses
+  Bytes initial = 0;  // preallocated: taken at the first request of 1 MiB or more
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // Requires nothing of the device: the block is safe to use on request.stream (or any, if none) now.
+  virtual Result<Block> allocate(const Request& request) = 0;
+
+  // The block may still be in use by work submitted earlier. With a stream: later work on that stream
+  // may have it at once. Without: nobody before a fence that is opened after this call has closed.
+  // Returns the block's size.
+  virtual Result<Bytes> free(Address address, StreamKey stream) = 0;
+
+  virtual Fence open_fence() = 0;
+  // The device has finished everything submitted before open_fence() returned `fence`.
+  virtual void close_fence(Fence fence) = 0;
+
+  // A stream dies; its handle may be given to another. What it had cached waits for a fence.
+  virtual void forget_stream(StreamKey stream) = 0;
+
+  // Hands back whole free commits that no fence holds, until at most `keep` bytes stay reserved.
+  // Returns the bytes handed back.
+  virtual Bytes trim(Bytes keep) = 0;
+
+  // Is `address` inside a live block? Then that block.
+  virtual std::optional<Block> find(Address address) const = 0;
+
+  virtual Snapshot snapshot() const = 0;
+
+  // Nothing if every invariant holds, else one sentence. O(blocks).
+  virtual std::optional<std::string> audit() const = 0;
+};
+
+}  // namespace tidepool
