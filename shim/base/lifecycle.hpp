@@ -1,0 +1,16 @@
+// Where this process stands between start, fork and exit.
+//
+// A child of fork() inherits an initialised driver that it cannot use (the driver answers
+// CUDA_ERROR_NOT_INITIALIZED) and locks that nobody will release: it detaches, every call is passed on
+// untouched. A child forked before the first cuInit is a process like any other.
+#pragma once
+
+namespace tidepool::lifecycle {
+
+// The driver was initialised: from now on a forked child is detached. Idempotent.
+void driver_started();
+
+// True in a forked child of a process in which driver_started() had been called.
+bool detached();
+
+}  // namespace tidepool::lifecycle
