@@ -30,6 +30,9 @@ venv_is_ready() {
   [ "$(cat "$cache/venvs/$1/.complete" 2>/dev/null)" = "$wanted" ]
 }
 
+# What pip and apt-get say of each download, of apt-get's many only those of 1 MB or more.
+downloads='s/^ +(Downloading .*\))$/  \1/p; s/^Get:[0-9]+ [^ ]+ [^ ]+ (.* \[([0-9]{4,} kB|[0-9.]+ MB)\])$/  Downloading \1/p'
+
 # run_logged LABEL FOLDER LOG COMMAND…: runs COMMAND with its output in LOG. Names each download as it
 # begins, and every ten seconds says how long it has taken and how large FOLDER is by now, so that a
 # slow network never looks like a hang. Shows the end of LOG when COMMAND fails.
@@ -37,7 +40,7 @@ run_logged() {
   local label=$1 folder=$2 log=$3 began=$SECONDS job waited=0
   shift 3
   mkdir -p "$(dirname "$log")"
-  "$@" </dev/null > >(tee "$log" | sed -un -E 's/^ +(Downloading .*\))$/  \1/p; s/^(Get:[0-9]+) [^ ]+ [^ ]+ (.*)$/  \1 \2/p') 2>&1 &
+  "$@" </dev/null > >(tee "$log" | sed -un -E "$downloads") 2>&1 &
   job=$!
   # shellcheck disable=SC2064  # the job of now is meant
   trap "kill $job 2>/dev/null || true; exit 130" INT TERM

@@ -40,6 +40,7 @@ class CheckLayers(unittest.TestCase):
             "shim/driver/vmm.cpp": GOOD + '#include <cuda.h>\n#include "policies/backing.hpp"\n',
             "shim/route/router.cpp": GOOD + '#include "policies/policy.hpp"\n#include "shim/ledger/ledger.hpp"\n',
             "shim/hook/memory.cpp": GOOD + '#include "shim/runtime.hpp"\n#include "hooks.def"\n',
+            "shim/hook/x86/jump.cpp": GOOD + '#include "shim/hook/hooks.hpp"\n#include "local.hpp"\n',
             "tests/unit/any.cpp": GOOD + '#include "shim/hook/any.hpp"\n',
         })
         self.assertEqual(code, 0, output)
