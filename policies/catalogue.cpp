@@ -1,3 +1,4 @@
+// Names to policies.
 #include "policies/catalogue.hpp"
 
 #include "policies/on_demand.hpp"

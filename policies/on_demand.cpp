@@ -1,13 +1,11 @@
+// Where memory goes on each call; the order in which an allocation looks for it is take_slowly().
 #include "policies/on_demand.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace tidepool {
 namespace {
-
-constexpr Epoch kEver = std::numeric_limits<Epoch>::max();
 
 Range range_of(Entries::const_iterator entry) { return {entry->first, entry->second.size}; }
 
@@ -39,6 +37,12 @@ Block OnDemand::hand_out(Entries::iterator entry) {
   return {entry->first, entry->second.size};
 }
 
+// The order, by what the recorded traces show: reuse is exhausted, caches taken apart, before memory
+// grows. Growing earlier, up to the peak asked for, held up to 6 points more and made no loop steadier.
+// A fence stalls the device, so memory grows first while little more is held than was ever asked for
+// at once; after that a fence goes first where it is certain to serve the request, and growth where
+// not. A caller that cannot wait asks again with fence_possible = false and gets growth.
+// When growth fails, whole free commits are traded for fresh addresses, then all hope is in a fence.
 Result<Range> OnDemand::take_slowly(Shape shape, StreamCache* own, bool fence_possible) {
   if (const auto range = arena_.take(shape)) return *range;
   if (own) {
@@ -49,11 +53,8 @@ Result<Range> OnDemand::take_slowly(Shape shape, StreamCache* own, bool fence_po
   take_apart_fenced();
   if (const auto range = take_joined(shape, own)) return *range;
 
-  const Bytes asked = std::max(live_peak_, live_ + shape.size);
-  const Bytes comfortable = std::max(asked + asked / 16, asked + 32 * kMiB);
-  const bool roomy = arena_.reserved() + shape.size <= comfortable;
-  if (fence_possible && !roomy && fence_would_serve(shape)) return Failure{Reason::needs_fence};
-
+  if (fence_possible && !may_grow_first(shape) && fence_would_serve(shape))
+    return Failure{Reason::needs_fence};
   auto range = grow(shape, own);
   if (range) return range;
   const Reason reason = range.failure().reason;
@@ -65,6 +66,11 @@ Result<Range> OnDemand::take_slowly(Shape shape, StreamCache* own, bool fence_po
   }
   if (fence_possible && unfenced() > 0) return Failure{Reason::needs_fence};
   return range;
+}
+
+bool OnDemand::may_grow_first(Shape shape) const {
+  const Bytes asked = std::max(live_peak_, live_ + shape.size);
+  return arena_.reserved() + shape.size <= asked + std::max(asked / 16, 32 * kMiB);
 }
 
 // What is free for everybody and what is free for this stream may adjoin.
@@ -98,9 +104,7 @@ Result<Bytes> OnDemand::free(Address address, StreamKey stream) {
     in_limbo_ += size;
     entries_.erase(entry);
   } else {
-    streams_[stream.value].push(entry);
-    entry->second.live = false;
-    entry->second.freed = open_;
+    streams_[stream.value].push(entry, open_);
   }
   live_ -= size;
   return size;

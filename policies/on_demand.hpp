@@ -50,6 +50,7 @@ class OnDemand : public Policy {
   void settle(FreeRanges& ranges, Epoch freed);
   void take_apart(StreamCache& own);
   void take_apart_fenced();
+  bool may_grow_first(Shape shape) const;
   bool fence_would_serve(Shape shape) const;
   FreeRanges fenced() const;
   Bytes unfenced() const;

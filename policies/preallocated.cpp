@@ -1,3 +1,4 @@
+// The share is taken here; everything else is on_demand.
 #include "policies/preallocated.hpp"
 
 #include <algorithm>
