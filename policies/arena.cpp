@@ -12,9 +12,7 @@ constexpr Bytes kAddressesPerByte = 16;
 constexpr Bytes kMostAddresses = Bytes{1} << 46;  // a device sees 47 bits of them
 
 // An eighth of what is held keeps the number of driver calls logarithmic and the overshoot small.
-Bytes step_for(Bytes reserved) {
-  return round_up(std::clamp(reserved / 8, kPage, 64 * kMiB), kPage);
-}
+Bytes step_for(Bytes reserved) { return round_up(std::clamp(reserved / 8, kPage, 64 * kMiB), kPage); }
 
 }  // namespace
 
@@ -59,8 +57,8 @@ Status Arena::commit(Bytes size) {
 Status Arena::reserve(Bytes size) {
   // The last page of a reservation stays unused, so that no block ever spans two of them.
   const Bytes least = size + kPage;
-  const Bytes generous = total_ > kMostAddresses / kAddressesPerByte ? kMostAddresses
-                                                                     : total_ * kAddressesPerByte;
+  const Bytes generous =
+      total_ > kMostAddresses / kAddressesPerByte ? kMostAddresses : total_ * kAddressesPerByte;
   for (Bytes wanted = std::max(round_up(generous, kPage), least);;
        wanted = std::max(round_up(wanted / 2, kPage), least)) {
     const auto region = backing_.reserve(wanted);

@@ -7,6 +7,7 @@
 
 namespace tidepool {
 
+// No call throws.
 class Backing {
  public:
   virtual ~Backing() = default;

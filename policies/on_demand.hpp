@@ -24,7 +24,8 @@ namespace tidepool {
 
 class OnDemand : public Policy {
  public:
-  OnDemand(const PolicyConfig& config, Backing& backing) : total_(config.total), arena_(backing, config.total) {}
+  OnDemand(const PolicyConfig& config, Backing& backing)
+      : total_(config.total), arena_(backing, config.total) {}
 
   Result<Block> allocate(const Request& request) override;
   Result<Bytes> free(Address address, StreamKey stream) override;

@@ -8,7 +8,8 @@ namespace tidepool {
 
 class Preallocated final : public OnDemand {
  public:
-  Preallocated(const PolicyConfig& config, Backing& backing) : OnDemand(config, backing), initial_(config.initial) {}
+  Preallocated(const PolicyConfig& config, Backing& backing)
+      : OnDemand(config, backing), initial_(config.initial) {}
 
   // The first request of 1 MiB or more takes the share; what the backing refuses of it is no error.
   Result<Block> allocate(const Request& request) override;

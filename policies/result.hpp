@@ -28,7 +28,7 @@ class [[nodiscard]] Result {
 
   bool ok() const { return std::holds_alternative<Value>(content_); }
   explicit operator bool() const { return ok(); }
-  const Value& value() const { return *std::get_if<Value>(&content_); }      // Requires: ok()
+  const Value& value() const { return *std::get_if<Value>(&content_); }        // Requires: ok()
   const Failure& failure() const { return *std::get_if<Failure>(&content_); }  // Requires: !ok()
 
  private:

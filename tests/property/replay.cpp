@@ -1,0 +1,58 @@
+#include "tests/property/replay.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <unordered_map>
+
+namespace tidepool::testing {
+
+std::vector<Event> read_trace(const std::string& name) {
+  std::ifstream file(std::string(TRACES) + "/" + name);
+  std::string line;
+  if (!std::getline(file, line)) throw std::runtime_error("cannot read trace " + name);
+  std::vector<Event> events;
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::string time, op, id, size, stream;
+    std::getline(fields, time, ',');
+    std::getline(fields, op, ',');
+    std::getline(fields, id, ',');
+    std::getline(fields, size, ',');
+    std::getline(fields, stream, ',');
+    // Stream 0 of a trace is a stream like any other; a key of 0 is none.
+    events.push_back({op == "a", std::stoull(id), std::stoull(size), StreamKey{std::stoull(stream) + 1}});
+  }
+  return events;
+}
+
+Replayed replay(const std::vector<Event>& events, Policy& policy, const CheckedBacking& backing) {
+  Replayed result;
+  std::unordered_map<std::uint64_t, std::pair<Address, Bytes>> live;
+  Bytes asked = 0;
+  for (const Event& event : events) {
+    if (!event.allocates) {
+      const auto found = live.find(event.id);
+      if (!policy.free(found->second.first, event.stream)) throw BrokenRule("a live block cannot be freed");
+      asked -= found->second.second;
+      live.erase(found);
+      continue;
+    }
+    auto block = policy.allocate({event.size, event.stream});
+    while (!block && block.failure().reason == Reason::needs_fence) {
+      ++result.fences;
+      policy.close_fence(policy.open_fence());
+      block = policy.allocate({event.size, event.stream});
+    }
+    if (!block) throw BrokenRule("an allocation of the trace failed");
+    live[event.id] = {block.value().address, event.size};
+    result.addresses.push_back(block.value().address);
+    asked += event.size;
+    result.asked_peak = std::max(result.asked_peak, asked);
+  }
+  result.reserved_peak = policy.snapshot().reserved_peak;
+  result.commits = backing.commit_count;
+  return result;
+}
+
+}  // namespace tidepool::testing

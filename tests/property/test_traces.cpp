@@ -1,0 +1,137 @@
+// Recorded programs, replayed: how much memory a policy holds for them, how often it stalls the device
+// for a fence, and whether a repeated step gets the same addresses again. Prints its figures.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <string>
+
+#include "policies/catalogue.hpp"
+#include "tests/property/replay.hpp"
+
+using namespace tidepool;
+using namespace tidepool::testing;
+
+namespace {
+
+constexpr Bytes kDevice = 80 * kGiB;
+
+double mib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); }
+
+// What may be held for `asked`: 15 % more, but pages are whole.
+Bytes allowed(Bytes asked) { return round_up(asked / 100 * 115, kPage); }
+
+void print(const std::string& what, const Replayed& result) {
+  std::printf("%-40s asked %8.1f MiB  held %8.1f MiB  (%.3f)  fences %d  commits %d\n", what.c_str(),
+              mib(result.asked_peak), mib(result.reserved_peak),
+              static_cast<double>(result.reserved_peak) / static_cast<double>(result.asked_peak),
+              result.fences, result.commits);
+}
+
+}  // namespace
+
+TEST_CASE("on demand holds at most 1.15 of what a recorded program asks for, without a fence") {
+  for (const char* name :
+       {"jax_gpt_async.csv", "tf_mlp_async.csv", "somas_resnet50.csv", "somas_bert_base.csv"}) {
+    CheckedBacking backing(kDevice);
+    const auto policy = make_policy("ondemand", {kDevice, 0}, backing);
+    const Replayed result = replay(read_trace(name), *policy, backing);
+    print(name, result);
+    CHECK(result.reserved_peak <= allowed(result.asked_peak));
+    CHECK(result.fences == 0);  // one stream never needs one
+    CHECK_FALSE(policy->audit());
+  }
+}
+
+TEST_CASE("a share that is large enough is all that preallocated takes") {
+  for (const char* name : {"jax_gpt_async.csv", "somas_resnet50.csv", "somas_bert_base.csv"}) {
+    CheckedBacking backing(kDevice);
+    const auto policy = make_policy("prealloc", {kDevice, 20 * kGiB}, backing);
+    const Replayed result = replay(read_trace(name), *policy, backing);
+    print(std::string(name) + ", 20 GiB at once", result);
+    CHECK(result.reserved_peak == 20 * kGiB);
+    CHECK(result.fences == 0);
+    CHECK_FALSE(policy->audit());
+  }
+}
+
+// Each block on one of four streams, the worst case for reuse: what one stream frees is what another
+// asks for next.
+TEST_CASE("four streams that share a program's memory stay within 1.15 too, and fences are counted") {
+  for (const char* name : {"jax_gpt_async.csv", "somas_resnet50.csv", "somas_bert_base.csv"}) {
+    CheckedBacking backing(kDevice);
+    const auto policy = make_policy("ondemand", {kDevice, 0}, backing);
+    auto events = read_trace(name);
+    for (Event& event : events) event.stream = StreamKey{1 + event.id % 4};
+    const Replayed result = replay(events, *policy, backing);
+    print(std::string(name) + ", four streams", result);
+    CHECK(result.reserved_peak <= allowed(result.asked_peak));
+    CHECK(static_cast<std::size_t>(result.fences) < events.size() / 50);
+    CHECK_FALSE(policy->audit());
+  }
+}
+
+// The recorded JAX training donates nothing: each step makes new parameters while the old ones live,
+// and frees the older ones in an order of its own. So two sets of addresses must alternate, and a step
+// can at best repeat the one of two steps before.
+namespace {
+
+constexpr std::size_t kSteps = 316;    // the first event of the first step
+constexpr std::size_t kStep = 162;     // events of each
+constexpr std::size_t kSteady = 1126;  // a step that the next one repeats event by event
+
+// The trace up to a steady step, then that step `times` times. A free names its block by age.
+std::vector<Event> with_repeated_step(int times) {
+  std::vector<Event> events = read_trace("jax_gpt_async.csv");
+  std::vector<std::size_t> born(events.size());  // event of each block, by id
+  for (std::size_t at = 0; at < events.size(); ++at) {
+    if (events[at].allocates) born[events[at].id] = at;
+    events[at].id = born[events[at].id];
+  }
+  events.resize(kSteady + kStep);
+  for (std::size_t at = events.size(); at < kSteady + kStep * static_cast<std::size_t>(times); ++at) {
+    Event event = events[at - kStep];
+    event.id += kStep;
+    events.push_back(event);
+  }
+  return events;
+}
+
+// Of the blocks of events [from, to): how many lie elsewhere than the one of two steps before?
+int moved(const std::vector<Event>& events, const Replayed& result, std::size_t from, std::size_t to) {
+  std::vector<Address> at(events.size());
+  std::size_t next = 0;
+  for (std::size_t event = 0; event < events.size(); ++event)
+    if (events[event].allocates) at[event] = result.addresses[next++];
+  int count = 0;
+  for (std::size_t event = from; event < to; ++event) count += at[event] != at[event - 2 * kStep];
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a training step that repeats gets the same addresses from its third repetition on") {
+  const std::string name = GENERATE(as<std::string>{}, "ondemand", "prealloc");
+  constexpr std::size_t kTimes = 20;
+  CheckedBacking backing(kDevice);
+  const auto policy = make_policy(name, {kDevice, 4 * kGiB}, backing);
+  const auto events = with_repeated_step(kTimes);
+  const Replayed result = replay(events, *policy, backing);
+  for (std::size_t time = 2; time < kTimes; ++time) {
+    INFO(name << ", repetition " << time + 1);
+    CHECK(moved(events, result, kSteady + time * kStep, kSteady + (time + 1) * kStep) == 0);
+  }
+}
+
+TEST_CASE("with batches of changing size a tenth of the blocks moves at most") {
+  CheckedBacking backing(kDevice);
+  const auto policy = make_policy("ondemand", {kDevice, 0}, backing);
+  const auto events = read_trace("jax_gpt_async.csv");
+  const Replayed result = replay(events, *policy, backing);
+  const std::size_t from = kSteps + 4 * kStep;
+  const std::size_t to = kSteps + 23 * kStep;
+  const int count = moved(events, result, from, to);
+  const auto blocks =
+      std::count_if(events.begin() + from, events.begin() + to, [](const Event& e) { return e.allocates; });
+  std::printf("jax_gpt_async.csv: %d of %td blocks moved\n", count, blocks);
+  CHECK(count <= blocks / 10);
+}

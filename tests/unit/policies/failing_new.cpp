@@ -1,0 +1,19 @@
+// Replaces operator new for the whole test program: malloc, unless the test ordered a failure.
+#include "tests/unit/policies/failing_new.hpp"
+
+#include <cstdlib>
+
+namespace tidepool::testing {
+thread_local int allocations_left = -1;
+}
+
+void* operator new(std::size_t size) {
+  int& left = tidepool::testing::allocations_left;
+  if (left == 0) throw std::bad_alloc();
+  if (left > 0) --left;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
