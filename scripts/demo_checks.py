@@ -33,7 +33,7 @@ def plain_run(folder):
         return f"{gib(max(map(int, used.read_text().split())) << 20)} (device memory in use, all processes)"
     if (stats := folder / "plain.sim.json").is_file():
         devices = json.loads(stats.read_text())["devices"]
-        return gib(max(device["peak"] for device in devices))
+        return gib(max(device["peak_bytes"] for device in devices))
     return "not measured here"
 
 
