@@ -4,19 +4,34 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 
 namespace tidepool {
 namespace {
 
+// Digits with an optional fraction at the front of `text`, which is advanced. By hand: std::from_chars
+// for floating point needs libm, a second library to load in every process of a command.
 std::optional<double> parse_number(std::string_view& text) {
   double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number,
-                                             std::chars_format::fixed);
-  if (error != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
-  return number;
+  double scale = 1;  // divided by once, so that 0.75 is exactly 0.75
+  bool after_point = false;
+  std::size_t digits = 0;
+  std::size_t length = 0;
+  for (; length < text.size(); ++length) {
+    const char next = text[length];
+    if (next == '.' && !after_point) {
+      after_point = true;
+    } else if (next >= '0' && next <= '9') {
+      ++digits;
+      number = number * 10 + (next - '0');
+      if (after_point) scale *= 10;
+    } else {
+      break;
+    }
+  }
+  if (digits == 0) return std::nullopt;
+  text.remove_prefix(length);
+  return number / scale;
 }
 
 std::optional<double> unit_factor(std::string_view unit) {
@@ -29,7 +44,9 @@ std::optional<double> unit_factor(std::string_view unit) {
                       : suffix == "B" || suffix == "b"                   ? 1000
                                                                          : 0;
   if (base == 0) return std::nullopt;
-  return std::pow(base, static_cast<double>(power + 1));
+  double factor = base;
+  for (std::size_t i = 0; i < power; ++i) factor *= base;
+  return factor;
 }
 
 }  // namespace
