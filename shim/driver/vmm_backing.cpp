@@ -1,0 +1,65 @@
+// Physical memory of one device by cuMemCreate, cuMemMap and cuMemSetAccess.
+#include "shim/driver/vmm_backing.hpp"
+
+namespace tidepool {
+namespace {
+
+CUmemAllocationProp properties_for(int device) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device;
+  return properties;
+}
+
+Failure failure_of(CUresult result) {
+  return {result == CUDA_ERROR_OUT_OF_MEMORY ? Reason::out_of_memory : Reason::driver,
+          static_cast<int>(result)};
+}
+
+}  // namespace
+
+bool vmm_supported(int device) {
+  int supported = 0;
+  if (driver.cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                                  device) != CUDA_SUCCESS ||
+      supported == 0)
+    return false;
+  const CUmemAllocationProp properties = properties_for(device);
+  std::size_t granularity = 0;
+  return driver.cuMemGetAllocationGranularity(&granularity, &properties,
+                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS &&
+         granularity != 0 && kPage % granularity == 0;
+}
+
+Result<Range> VmmBacking::reserve(Bytes size) {
+  CUdeviceptr begin = 0;
+  const CUresult result = driver.cuMemAddressReserve(&begin, size, kPage, 0, 0);
+  if (result != CUDA_SUCCESS) return failure_of(result);
+  return Range{{begin}, size};
+}
+
+Status VmmBacking::commit(Range range) {
+  const CUmemAllocationProp properties = properties_for(device_);
+  CUmemGenericAllocationHandle handle = 0;
+  CUresult result = driver.cuMemCreate(&handle, range.size, &properties, 0);
+  if (result != CUDA_SUCCESS) return failure_of(result);
+  result = driver.cuMemMap(range.begin.value, range.size, 0, handle, 0);
+  driver.cuMemRelease(handle);
+  if (result != CUDA_SUCCESS) return failure_of(result);
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  result = driver.cuMemSetAccess(range.begin.value, range.size, &access, 1);
+  if (result == CUDA_SUCCESS) return Done{};
+  driver.cuMemUnmap(range.begin.value, range.size);
+  return failure_of(result);
+}
+
+Status VmmBacking::release(Range range) {
+  const CUresult result = driver.cuMemUnmap(range.begin.value, range.size);
+  if (result != CUDA_SUCCESS) return failure_of(result);
+  return Done{};
+}
+
+}  // namespace tidepool

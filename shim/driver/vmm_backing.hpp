@@ -1,0 +1,30 @@
+// Physical memory of one device by the driver's virtual memory calls: the Backing of the arenas.
+#pragma once
+
+#include <mutex>
+#include <unordered_map>
+
+#include "policies/backing.hpp"
+#include "shim/driver/driver.hpp"
+
+namespace tidepool {
+
+// True when the driver has the calls and the device supports them (vGPU profiles and some older
+// systems do not: dmlc/xgboost#12217). Asked by doing, not only by attribute.
+bool vmm_supported(int device);
+
+class VmmBacking final : public Backing {
+ public:
+  explicit VmmBacking(int device) : device_(device) {}
+
+  Result<Range> reserve(Bytes size) override;
+  // The handle is released at once and the mapping keeps the memory (cuMemRelease: "the handle can be
+  // released while mappings exist"), so an address is all there is to remember.
+  Status commit(Range range) override;
+  Status release(Range range) override;
+
+ private:
+  int device_;
+};
+
+}  // namespace tidepool
