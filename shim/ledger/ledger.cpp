@@ -1,0 +1,44 @@
+// Who owns an address.
+#include "shim/ledger/ledger.hpp"
+
+namespace tidepool {
+
+void Ledger::add(Address address, Record record) {
+  record.number = next_number_.fetch_add(1, std::memory_order_relaxed);
+  Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  home.records.insert_or_assign(address.value, record);
+}
+
+std::optional<Record> Ledger::find(Address address) const {
+  const Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  const auto found = home.records.find(address.value);
+  return found == home.records.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<Record> Ledger::remove(Address address) {
+  Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  const auto found = home.records.find(address.value);
+  if (found == home.records.end()) return std::nullopt;
+  const Record record = found->second;
+  home.records.erase(found);
+  return record;
+}
+
+std::vector<std::pair<Address, Record>> Ledger::remove_context(std::uint64_t context) {
+  std::vector<std::pair<Address, Record>> removed;
+  for (Shard& shard : shards_) {
+    const std::lock_guard hold(shard.lock);
+    std::erase_if(shard.records, [&](const auto& entry) {
+      const auto& [address, record] = entry;
+      if (record.kind != Kind::synchronous || record.context != context) return false;
+      removed.emplace_back(Address{address}, record);
+      return true;
+    });
+  }
+  return removed;
+}
+
+}  // namespace tidepool
