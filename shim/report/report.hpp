@@ -1,0 +1,68 @@
+// The report of one process: plain data in, JSON (schema 1) out.
+//
+// Threading: pure functions. write_report is called at exit and on out-of-memory; it allocates.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policies/units.hpp"
+
+namespace tidepool::report {
+
+struct OutOfMemory {
+  std::string time;
+  std::string entry;
+  Bytes requested = 0;
+  std::optional<Bytes> free;
+  Bytes total = 0;
+  Bytes live = 0;
+  Bytes reserved = 0;
+};
+
+struct Device {
+  int ordinal = 0;
+  std::string uuid;
+  std::string name;
+  Bytes total = 0;
+  std::optional<Bytes> limit;
+  Bytes live = 0;
+  Bytes requested_peak = 0;
+  Bytes reserved = 0;
+  Bytes reserved_peak = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t frees = 0;
+  std::vector<OutOfMemory> out_of_memory;
+};
+
+struct Setting {
+  std::string variable;
+  std::string value;
+  bool from_environment = false;
+};
+
+struct Report {
+  long pid = 0;
+  std::vector<std::string> command;
+  std::string mode;
+  std::vector<Setting> settings;
+  std::vector<std::pair<std::string, std::string>> frameworks;
+  std::string started;
+  std::string ended;
+  std::vector<Device> devices;
+  std::map<std::string, std::uint64_t> intercepted;
+  std::map<std::string, std::uint64_t> driver_calls;
+  std::vector<std::string> uncovered;
+};
+
+std::string to_json(const Report& report);
+
+// Writes the whole file or none: beside it first, then renamed. "stderr" is the standard error.
+// Returns what went wrong, empty for nothing.
+std::string write_report(const std::string& json, const std::string& path);
+
+}  // namespace tidepool::report
