@@ -1,0 +1,160 @@
+// The cuMemAlloc family, and what both families share: serving a block from the arena, passing an
+// allocation on with its books kept, refusing one.
+#include <sys/stat.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "shim/base/log.hpp"
+#include "shim/route/router.hpp"
+
+namespace tidepool {
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm fields{};
+  gmtime_r(&now, &fields);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields);
+  return text.data();
+}
+
+// Kernel modules that register device memory with other hardware and can tell mapped pages from a
+// block of cuMemAlloc (openucx/ucx#9895).
+bool has_rdma_module() {
+  struct stat info {};
+  for (const char* module : {"nvidia_peermem", "nv_peer_mem", "gdrdrv", "nvidia_fs"})
+    if (stat((std::string("/sys/module/") + module).c_str(), &info) == 0) return true;
+  return false;
+}
+
+std::uint64_t current_context() {
+  CUcontext context = nullptr;
+  return driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? reinterpret_cast<std::uint64_t>(context) : 0;
+}
+
+}  // namespace
+
+// With `auto`, mapped pages only where nothing can tell them from a block of the driver's.
+bool Router::serves_synchronous() {
+  if (settings_.backing != BackingChoice::automatic) return settings_.backing == BackingChoice::vmm;
+  static const bool rdma = has_rdma_module();
+  return devices_.size() == 1 && !rdma;
+}
+
+CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass) {
+  Device* device = out == nullptr || bytes == 0 ? nullptr : current_device();
+  if (device == nullptr) return pass_on(pass);
+  Record record{.device = device->ordinal, .requested = bytes, .context = current_context()};
+  if (!serves_synchronous() || !device->has_arena()) return pass_allocation(*device, out, bytes, record, pass);
+  return serve(*device, out, bytes, kNoStream, record, pass);
+}
+
+CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t height, const Pass& pass) {
+  // The driver knows the pitch that its texture units like; the block is counted, and stays its own.
+  Device* device = out == nullptr || width == 0 || height == 0 ? nullptr : current_device();
+  if (device == nullptr || height > kUnlimited / width) return pass_on(pass);
+  Record record{.device = device->ordinal, .requested = width * height, .context = current_context()};
+  return pass_allocation(*device, out, record.requested, record, pass);
+}
+
+CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, Record record,
+                       const Pass& pass) {
+  Request request{.size = bytes, .stream = stream, .fence_possible = !gate_.open()};
+  for (int fences = 0;; ++fences) {
+    const Result<Block> block =
+        device.with_policy([&](Policy& policy) { return policy.allocate(request); });
+    if (block) {
+      record.origin = Origin::arena;
+      ledger_.add(block.value().address, record);
+      device.account.live.add(bytes);
+      device.account.allocations.fetch_add(1, std::memory_order_relaxed);
+      *out = block.value().address.value;
+      return CUDA_SUCCESS;
+    }
+    switch (block.failure().reason) {
+      case Reason::needs_fence:
+        // Others may take what a fence frees: after a few rounds the arena grows instead, or fails.
+        if (fences == 3 || fence(device).waited != Waited::done) request.fence_possible = false;
+        continue;
+      case Reason::out_of_memory:
+      case Reason::limit: return refuse(device, bytes, pass);
+      default: break;
+    }
+    // Our own fault, or a driver that cannot map: its plain allocation is the way out.
+    log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
+              std::to_string(bytes) + " bytes (driver error " + std::to_string(block.failure().code) +
+              "); passing it on to the driver");
+    return pass_allocation(device, out, bytes, record, pass);
+  }
+}
+
+CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, Record record,
+                                 const Pass& pass) {
+  if (!device.account.take(bytes)) return refuse(device, bytes, pass);
+  const CUresult result = pass_on(pass);
+  if (result != CUDA_SUCCESS) {
+    device.account.give_back(bytes);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, pass) : result;
+  }
+  record.origin = Origin::driver;
+  ledger_.add({*out}, record);
+  device.account.reserved.add(bytes);
+  device.account.live.add(bytes);
+  device.account.allocations.fetch_add(1, std::memory_order_relaxed);
+  return result;
+}
+
+CUresult Router::refuse(Device& device, Bytes bytes, const Pass& pass) {
+  std::optional<Bytes> device_free;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  // passthrough makes no memory call of its own: its counts are the driver's.
+  if (settings_.mode != Mode::passthrough && driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS)
+    device_free = free;
+  device.record_out_of_memory({utc_now(), pass.entry(), bytes, device_free, device.total,
+                               device.account.live.now(), device.account.reserved.now()});
+  on_out_of_memory_();
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// The books of a block that is gone; an arena keeps its own.
+void Router::forget(const Record& record) {
+  Device& device = *devices_[static_cast<std::size_t>(record.device)];
+  device.account.live.subtract(record.requested);
+  device.account.frees.fetch_add(1, std::memory_order_relaxed);
+  if (record.origin == Origin::arena) return;
+  device.account.reserved.subtract(record.requested);
+  device.account.give_back(record.requested);
+}
+
+// The record goes first: once the driver has returned, another thread may be given the address.
+CUresult Router::pass_free(Address address, const Pass& pass) {
+  const std::optional<Record> record = ledger_.remove(address);
+  const CUresult result = pass();
+  if (!record) return result;
+  if (result == CUDA_SUCCESS)
+    forget(*record);
+  else
+    ledger_.add(address, *record);
+  return result;
+}
+
+CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
+  const Address address{pointer};
+  Device* device = owner_of(address);
+  if (device == nullptr) return pass_free(address, pass);
+  const std::optional<Record> record = ledger_.remove(address);
+  // Inside the arena, but no block begins here: the driver answers as to any wrong pointer. It may not
+  // be asked about the very address, which is a mapping of ours.
+  if (!record) return CUDA_ERROR_INVALID_VALUE;
+  forget(*record);
+  device->free_block(address, kNoStream);
+  // Programs use a free as a barrier (rapidsai/rmm#1655), so it waits as the driver's may.
+  if (settings_.fast_free || record->kind == Kind::stream_ordered) return CUDA_SUCCESS;
+  const WaitResult result = fence(*device);
+  return result.waited == Waited::failed ? result.error : CUDA_SUCCESS;
+}
+
+}  // namespace tidepool

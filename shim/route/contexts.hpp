@@ -1,0 +1,36 @@
+// The contexts of this process by device: each may have work in flight that touches a block, so a
+// fence waits for all of them.
+//
+// Threading: any thread; the lock is never held over a driver call.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "shim/driver/cuda.hpp"
+
+namespace tidepool {
+
+class Contexts {
+ public:
+  void add(CUcontext context, int device, bool primary);
+  void remove(CUcontext context);
+  std::optional<CUcontext> primary_of(int device) const;
+  std::vector<CUcontext> on(int device) const;
+
+ private:
+  struct Entry {
+    CUcontext context;
+    int device;
+    bool primary;
+  };
+  mutable std::mutex lock_;
+  std::vector<Entry> entries_;
+};
+
+// Waits until every given context, and the calling thread's current one, has finished all submitted
+// work. The caller's current context is the same afterwards. The first error of the driver, or success.
+CUresult synchronize(const std::vector<CUcontext>& contexts);
+
+}  // namespace tidepool

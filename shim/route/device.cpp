@@ -1,0 +1,138 @@
+// One device as this process sees it.
+#include "shim/route/device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "policies/catalogue.hpp"
+#include "shim/base/log.hpp"
+
+namespace tidepool {
+namespace {
+
+std::string uuid_of(int ordinal) {
+  CUuuid uuid{};
+  if (driver.cuDeviceGetUuid_v2(&uuid, ordinal) != CUDA_SUCCESS &&
+      driver.cuDeviceGetUuid(&uuid, ordinal) != CUDA_SUCCESS)
+    return {};
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    std::array<char, 4> byte{};
+    std::snprintf(byte.data(), byte.size(), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += byte.data();
+  }
+  return text;
+}
+
+std::string name_of(int ordinal) {
+  std::array<char, 256> name{};
+  return driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()), ordinal) == CUDA_SUCCESS
+             ? name.data()
+             : std::string();
+}
+
+Bytes total_of(int ordinal) {
+  std::size_t total = 0;
+  return driver.cuDeviceTotalMem_v2(&total, ordinal) == CUDA_SUCCESS ? total : 0;
+}
+
+}  // namespace
+
+Result<Range> AccountedBacking::reserve(Bytes size) {
+  const std::size_t count = range_count_.load(std::memory_order_relaxed);
+  if (count == kMostRanges) return Failure{Reason::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY};
+  Result<Range> range = physical_.reserve(size);
+  if (range) {
+    ranges_[count] = range.value();
+    range_count_.store(count + 1, std::memory_order_release);
+  }
+  return range;
+}
+
+bool AccountedBacking::owns(Address address) const {
+  const std::size_t count = range_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i)
+    if (ranges_[i].begin <= address && address < ranges_[i].end()) return true;
+  return false;
+}
+
+Status AccountedBacking::commit(Range range) {
+  if (!account_.take(range.size)) return Failure{Reason::limit, CUDA_ERROR_OUT_OF_MEMORY};
+  Status status = physical_.commit(range);
+  if (status)
+    account_.reserved.add(range.size);
+  else
+    account_.give_back(range.size);
+  return status;
+}
+
+Status AccountedBacking::release(Range range) {
+  Status status = physical_.release(range);
+  if (status) {
+    account_.reserved.subtract(range.size);
+    account_.give_back(range.size);
+  }
+  return status;
+}
+
+Device::Device(int ordinal_number, const Settings& settings)
+    : ordinal(ordinal_number),
+      uuid(uuid_of(ordinal_number)),
+      name(name_of(ordinal_number)),
+      total(total_of(ordinal_number)),
+      settings_(settings),
+      physical_(ordinal_number),
+      backing_(physical_, account) {
+  // passthrough observes and reports only.
+  if (settings.mode == Mode::ondemand || settings.mode == Mode::prealloc)
+    account.set_limit(limit_for_device(settings, ordinal, uuid, total));
+}
+
+bool Device::has_arena() {
+  std::call_once(built_, [this] { build_arena(); });
+  return has_policy_.load(std::memory_order_relaxed);
+}
+
+void Device::build_arena() {
+  if (settings_.mode != Mode::ondemand && settings_.mode != Mode::prealloc) return;
+  if (!vmm_supported(ordinal)) {
+    log::warn("device " + std::to_string(ordinal) +
+              " has no virtual memory calls: its memory is left to the driver");
+    return;
+  }
+  PolicyConfig config;
+  config.total = total;
+  if (settings_.mode == Mode::prealloc) {
+    std::size_t free = 0;
+    std::size_t all = 0;
+    if (driver.cuMemGetInfo_v2(&free, &all) != CUDA_SUCCESS) free = total;
+    const auto wanted = static_cast<Bytes>(settings_.fraction * static_cast<double>(total));
+    config.initial = std::min({wanted, account.limit(), Bytes{free}}) / kPage * kPage;
+  }
+  policy_ = make_policy(mode_name(settings_.mode), config, backing_);
+  has_policy_.store(policy_ != nullptr, std::memory_order_release);
+}
+
+void Device::free_block(Address address, StreamKey stream) {
+  const Result<Bytes> freed = with_policy([&](Policy& policy) { return policy.free(address, stream); });
+  if (!freed) log::error("device " + std::to_string(ordinal) + ": the ledger and the arena disagree on a block");
+}
+
+Snapshot Device::snapshot() {
+  if (!has_policy_.load(std::memory_order_acquire)) return {};
+  return with_policy([](Policy& policy) { return policy.snapshot(); });
+}
+
+void Device::record_out_of_memory(OutOfMemory event) {
+  const std::lock_guard hold(events_lock_);
+  if (events_.size() < 32) events_.push_back(std::move(event));
+}
+
+std::vector<OutOfMemory> Device::out_of_memory_events() const {
+  const std::lock_guard hold(events_lock_);
+  return events_;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,100 @@
+// One device as this process sees it: what it is, what is held on it, and the arena that serves it.
+//
+// Threading: the identity is constant; account has no lock; the policy is only touched through
+// with_policy(), which holds the device's lock. No driver call that waits for the device is made there.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/policy.hpp"
+#include "shim/base/settings.hpp"
+#include "shim/driver/vmm_backing.hpp"
+#include "shim/ledger/account.hpp"
+
+namespace tidepool {
+
+struct OutOfMemory {
+  std::string time;   // ISO 8601, UTC
+  std::string entry;  // what the application called
+  Bytes requested = 0;
+  std::optional<Bytes> device_free;  // where it was asked
+  Bytes device_total = 0;
+  Bytes live = 0;
+  Bytes reserved = 0;
+};
+
+// Checks the process's limit before the device is asked, and counts what the device gave.
+class AccountedBacking final : public Backing {
+ public:
+  AccountedBacking(Backing& physical, Account& account) : physical_(physical), account_(account) {}
+  Result<Range> reserve(Bytes size) override;
+  Status commit(Range range) override;
+  Status release(Range range) override;
+
+  // Is the address in a reserved range? Any thread, no lock.
+  bool owns(Address address) const;
+
+ private:
+  // An arena reserves many times the device at once, so a second range is already rare.
+  static constexpr std::size_t kMostRanges = 16;
+
+  Backing& physical_;
+  Account& account_;
+  std::array<Range, kMostRanges> ranges_;
+  std::atomic<std::size_t> range_count_{0};
+};
+
+class Device {
+ public:
+  Device(int ordinal, const Settings& settings);
+
+  const int ordinal;
+  std::string uuid;  // as nvidia-smi writes it: GPU-xxxxxxxx-xxxx-...
+  std::string name;
+  Bytes total = 0;
+  Account account;
+
+  // Builds the arena at the first call. False: this device has none (the mode, or no virtual memory
+  // calls), everything is passed on.
+  bool has_arena();
+
+  template <typename Use>
+  auto with_policy(const Use& use) {
+    const std::lock_guard hold(lock_);
+    return use(*policy_);
+  }
+
+  // Gives a block back to the arena; see Policy::free.
+  void free_block(Address address, StreamKey stream);
+
+  // Numbers of the arena; all 0 without one.
+  Snapshot snapshot();
+
+  // Is the address in memory that the arena may own? No lock: host pointers ask this too.
+  bool maybe_ours(Address address) const { return backing_.owns(address); }
+
+  // Keeps the first 32; later ones are only counted.
+  void record_out_of_memory(OutOfMemory event);
+  std::vector<OutOfMemory> out_of_memory_events() const;
+
+ private:
+  void build_arena();
+
+  const Settings& settings_;
+  std::once_flag built_;
+  VmmBacking physical_;
+  AccountedBacking backing_;
+  std::mutex lock_;
+  std::unique_ptr<Policy> policy_;
+  std::atomic<bool> has_policy_{false};
+  mutable std::mutex events_lock_;
+  std::vector<OutOfMemory> events_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,96 @@
+// Questions about memory, answered as if the arena were the driver: its blocks look like blocks of
+// cuMemAlloc, its holes like addresses of nobody.
+#include <algorithm>
+
+#include "shim/base/log.hpp"
+#include "shim/route/router.hpp"
+
+namespace tidepool {
+namespace {
+
+// What the attribute is for an arena's block, where the driver would speak of the mapping below it.
+// False: the driver's answer stands.
+bool answer(CUpointer_attribute attribute, Address begin, const Record& record, void* data) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *static_cast<CUdeviceptr*>(data) = begin.value; return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *static_cast<std::size_t*>(data) = record.requested; return true;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: *static_cast<unsigned long long*>(data) = record.number; return true;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *static_cast<unsigned long long*>(data) = 0; return true;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      *static_cast<CUmemoryPool*>(data) = reinterpret_cast<CUmemoryPool>(record.pool);
+      return true;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      if (record.kind != Kind::synchronous) return false;
+      *static_cast<CUcontext*>(data) = reinterpret_cast<CUcontext>(record.context);
+      return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::optional<Router::Found> Router::find(Address inside) {
+  Device* device = owner_of(inside);
+  if (device == nullptr) return std::nullopt;
+  const std::optional<Block> block =
+      device->with_policy([&](Policy& policy) { return policy.find(inside); });
+  if (!block) return std::nullopt;
+  const std::optional<Record> record = ledger_.find(block->address);
+  if (!record) return std::nullopt;
+  return Found{block->address, *record};
+}
+
+CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
+  const CUresult result = pass();
+  if (result != CUDA_SUCCESS || free == nullptr || devices().empty()) return result;
+  Device* device = current_device();
+  if (device == nullptr || !device->has_arena()) return result;
+  // What an allocation could get now: the arena's own free memory counts, a limit caps.
+  const Snapshot held = device->snapshot();
+  const Bytes own_free = held.cached + held.in_limbo;
+  const Bytes limit = device->account.limit();
+  const Bytes used = device->account.reserved.now();
+  Bytes could_get = Bytes{*free} + own_free;
+  if (limit != kUnlimited) could_get = std::min(could_get, (limit > used ? limit - used : 0) + own_free);
+  *free = std::min(could_get, device->total);
+  return result;
+}
+
+CUresult Router::address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer, const Pass& pass) {
+  if (owner_of({pointer}) == nullptr) return pass();
+  const std::optional<Found> found = find({pointer});
+  if (!found) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = found->begin.value;
+  if (size != nullptr) *size = found->record.requested;
+  return CUDA_SUCCESS;
+}
+
+CUresult Router::pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
+                                   const Pass& pass) {
+  if (owner_of({pointer}) == nullptr) return pass();
+  const std::optional<Found> found = find({pointer});
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  if (data != nullptr && answer(attribute, found->begin, found->record, data)) return CUDA_SUCCESS;
+  return pass();
+}
+
+CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                                    CUdeviceptr pointer, const Pass& pass) {
+  const CUresult result = pass();
+  if (result != CUDA_SUCCESS || attributes == nullptr || data == nullptr) return result;
+  const std::optional<Found> found = find({pointer});
+  if (!found) return result;
+  for (unsigned i = 0; i < count; ++i)
+    if (data[i] != nullptr) answer(attributes[i], found->begin, found->record, data[i]);
+  return result;
+}
+
+CUresult Router::export_ipc(CUdeviceptr pointer, const Pass& pass) {
+  const CUresult result = pass();
+  if (result != CUDA_SUCCESS && find({pointer}))
+    log::warn("cuIpcGetMemHandle: memory of the arena cannot be shared with another process yet; "
+              "set TIDEPOOL_BACKING=native");
+  return result;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,46 @@
+// The router's devices, and what it does with calls that it only watches.
+#include "shim/route/router.hpp"
+
+#include "shim/base/log.hpp"
+
+namespace tidepool {
+
+Router::Router(const Settings& settings, std::function<void()> on_out_of_memory)
+    : settings_(settings), on_out_of_memory_(std::move(on_out_of_memory)) {}
+
+void Router::find_devices() {
+  int count = 0;
+  if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
+  for (int ordinal = 0; ordinal < count; ++ordinal)
+    devices_.push_back(std::make_unique<Device>(ordinal, settings_));
+  devices_ready_.store(true, std::memory_order_release);
+}
+
+const std::vector<std::unique_ptr<Device>>& Router::devices() const {
+  static const std::vector<std::unique_ptr<Device>> none;
+  return devices_ready_.load(std::memory_order_acquire) ? devices_ : none;
+}
+
+// Asked per call: libraries switch contexts by private ways. Null without a current context; the
+// driver then says so itself.
+Device* Router::current_device() {
+  CUdevice ordinal = -1;
+  if (driver.cuCtxGetDevice(&ordinal) != CUDA_SUCCESS) return nullptr;
+  std::call_once(devices_found_, [this] { find_devices(); });
+  const auto index = static_cast<std::size_t>(ordinal);
+  return ordinal >= 0 && index < devices_.size() ? devices_[index].get() : nullptr;
+}
+
+// Null for every pointer that no arena can own.
+Device* Router::owner_of(Address address) {
+  for (const auto& device : devices())
+    if (device->maybe_ours(address)) return device.get();
+  return nullptr;
+}
+
+CUresult Router::pass_on(const Pass& pass) {
+  const CUresult result = pass();
+  return result == CUDA_ERROR_OUT_OF_MEMORY && hand_back_cache() ? pass() : result;
+}
+
+}  // namespace tidepool

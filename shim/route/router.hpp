@@ -1,0 +1,128 @@
+// Ours or the driver's: every decision about a memory call lives here, one public function per kind of
+// call. Each takes the application's arguments and a Pass that makes the very same call to the driver.
+//
+// Common to all: CUresult as the driver would give it; an out-parameter is written on success only;
+// any thread; sizes in bytes. std::bad_alloc may leave before anything has been changed.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shim/ledger/ledger.hpp"
+#include "shim/ledger/mappings.hpp"
+#include "shim/route/contexts.hpp"
+#include "shim/route/device.hpp"
+#include "shim/route/gate.hpp"
+#include "shim/route/pass.hpp"
+
+namespace tidepool {
+
+class Router {
+ public:
+  // `on_out_of_memory` is called, without a lock, when a request that the device could not serve has
+  // been recorded.
+  Router(const Settings& settings, std::function<void()> on_out_of_memory);
+
+  // cuMemAlloc family (allocation.cpp)
+  CUresult allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass);
+  CUresult allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t height, const Pass& pass);
+  CUresult free(CUdeviceptr pointer, const Pass& pass);
+
+  // Stream-ordered family (stream_ordered.cpp). `pool` is null for the device's current pool.
+  CUresult allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
+                          bool per_thread_stream, const Pass& pass);
+  CUresult free_async(CUdeviceptr pointer, CUstream stream, bool per_thread_stream, const Pass& pass);
+  CUresult destroy_stream(CUstream stream, const Pass& pass);
+  CUresult pool_created(const CUmemoryPool* pool, const CUmemPoolProps* properties, const Pass& pass);
+  CUresult pool_destroyed(CUmemoryPool pool, const Pass& pass);
+  CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value, const Pass& pass);
+  CUresult trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass);
+
+  // The application's own virtual memory (own_memory.cpp): passed on, charged.
+  CUresult create(CUmemGenericAllocationHandle* handle, std::size_t size, const CUmemAllocationProp* properties,
+                  const Pass& pass);
+  CUresult retain(CUmemGenericAllocationHandle* handle, void* address, const Pass& pass);
+  CUresult release(CUmemGenericAllocationHandle handle, const Pass& pass);
+  CUresult map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle, const Pass& pass);
+  CUresult unmap(CUdeviceptr at, std::size_t size, const Pass& pass);
+
+  // Questions (query.cpp)
+  CUresult memory_info(std::size_t* free, const Pass& pass);
+  CUresult address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer, const Pass& pass);
+  CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass);
+  CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                              CUdeviceptr pointer, const Pass& pass);
+  CUresult export_ipc(CUdeviceptr pointer, const Pass& pass);
+
+  // Contexts and captures (lifetime.cpp)
+  CUresult context_created(const CUcontext* context, int device, bool primary, const Pass& pass);
+  CUresult context_destroyed(CUcontext context, const Pass& pass);
+  CUresult primary_context_ended(int device, const Pass& pass);
+  CUresult begin_capture(CUstream stream, const Pass& pass) { return gate_.begin(stream, pass); }
+  CUresult end_capture(CUstream stream, const Pass& pass);
+
+  // Any other entry: when the driver is out of memory, hands it what we cache and asks once more.
+  CUresult pass_on(const Pass& pass);
+
+  // The devices of the process; empty before the first allocation.
+  const std::vector<std::unique_ptr<Device>>& devices() const;
+
+ private:
+  enum class Waited { done, impossible, failed };
+  struct WaitResult {
+    Waited waited;
+    CUresult error = CUDA_SUCCESS;
+  };
+
+  // allocation.cpp
+  CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, Record record,
+                 const Pass& pass);
+  CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, Record record, const Pass& pass);
+  CUresult pass_free(Address address, const Pass& pass);
+  CUresult refuse(Device& device, Bytes bytes, const Pass& pass);
+  void forget(const Record& record);
+  void end_use(Mappings::Id id);  // own_memory.cpp
+
+  void context_ended(CUcontext context);  // lifetime.cpp
+
+  // query.cpp: the live arena block that holds an address.
+  struct Found {
+    Address begin;
+    Record record;
+  };
+  std::optional<Found> find(Address inside);
+
+  // fence.cpp
+  WaitResult wait_for(Device& device);
+  WaitResult fence(Device& device);
+  bool hand_back_cache();
+
+  // stream_ordered.cpp
+  Device* device_of(CUstream stream);
+  bool is_capturing(CUstream stream);
+  bool serves_pool(CUmemoryPool pool, const Device& device);
+
+  Device* current_device();
+  void find_devices();
+  Device* owner_of(Address address);
+  bool serves_synchronous();
+
+  const Settings& settings_;
+  const std::function<void()> on_out_of_memory_;
+  Ledger ledger_;
+  Mappings mappings_;
+  Contexts contexts_;
+  CaptureGate gate_;
+
+  std::once_flag devices_found_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::atomic<bool> devices_ready_{false};
+
+  std::mutex pools_lock_;
+  std::set<CUmemoryPool> refused_pools_;  // pools that must stay the driver's
+};
+
+}  // namespace tidepool

@@ -1,0 +1,146 @@
+// The stream-ordered family: cuMemAllocAsync, its pools, and the streams that carry it.
+#include <unistd.h>
+
+#include "shim/route/router.hpp"
+
+namespace tidepool {
+namespace {
+
+// A stream for as long as it lives. The legacy stream is one per context. The per-thread stream is one
+// per thread and context, and dies unseen with its thread: it gets no key, its memory is fenced.
+StreamKey key_of(CUstream stream, bool per_thread_stream) {
+  const bool is_default = stream == nullptr;
+  if (stream == CU_STREAM_PER_THREAD || (is_default && per_thread_stream)) return kNoStream;
+  if (!is_default && stream != CU_STREAM_LEGACY) return {reinterpret_cast<std::uint64_t>(stream)};
+  CUcontext context = nullptr;
+  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return kNoStream;
+  return {reinterpret_cast<std::uint64_t>(context) | 1};
+}
+
+bool is_handle(CUstream stream) {
+  return stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+}
+
+}  // namespace
+
+// The device is the stream's, whatever context is current.
+Device* Router::device_of(CUstream stream) {
+  Device* current = current_device();
+  if (current == nullptr || devices_.size() == 1 || !is_handle(stream)) return current;
+  CUcontext context = nullptr;
+  if (driver.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS ||
+      driver.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+    return nullptr;
+  Device* device = current_device();
+  driver.cuCtxPopCurrent_v2(&context);
+  return device;
+}
+
+// Streams join a capture by waiting on an event, so while one is open each is asked.
+bool Router::is_capturing(CUstream stream) {
+  if (!gate_.open()) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool Router::serves_pool(CUmemoryPool pool, const Device& device) {
+  CUmemoryPool served = pool;
+  // cuMemAllocAsync means the device's current pool, which the application may have changed.
+  if (served == nullptr && driver.cuDeviceGetMemPool(&served, device.ordinal) != CUDA_SUCCESS) return false;
+  const std::lock_guard hold(pools_lock_);
+  return !refused_pools_.contains(served);
+}
+
+CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
+                                bool per_thread_stream, const Pass& pass) {
+  if (out == nullptr || bytes == 0 || is_capturing(stream)) return pass_on(pass);
+  Device* device = device_of(stream);
+  if (device == nullptr) return pass_on(pass);
+  Record record{.device = device->ordinal,
+                .requested = bytes,
+                .kind = Kind::stream_ordered,
+                .pool = reinterpret_cast<std::uint64_t>(pool)};
+  if (!device->has_arena() || !serves_pool(pool, *device))
+    return pass_allocation(*device, out, bytes, record, pass);
+  return serve(*device, out, bytes, key_of(stream, per_thread_stream), record, pass);
+}
+
+CUresult Router::free_async(CUdeviceptr pointer, CUstream stream, bool per_thread_stream, const Pass& pass) {
+  const Address address{pointer};
+  Device* device = owner_of(address);
+  if (device == nullptr || is_capturing(stream)) return pass_free(address, pass);
+  const std::optional<Record> record = ledger_.remove(address);
+  if (!record) return CUDA_ERROR_INVALID_VALUE;
+  forget(*record);
+  device->free_block(address, key_of(stream, per_thread_stream));
+  return CUDA_SUCCESS;
+}
+
+// cuStreamDestroy returns with work pending, and the handle's value may come back at once
+// (rapidsai/rmm#649): what the stream had cached waits for a fence from before the call.
+CUresult Router::destroy_stream(CUstream stream, const Pass& pass) {
+  if (is_handle(stream))
+    for (const auto& device : devices())
+      if (device->snapshot().reserved > 0)
+        device->with_policy([&](Policy& policy) {
+          policy.forget_stream({reinterpret_cast<std::uint64_t>(stream)});
+        });
+  const CUresult result = pass();
+  if (result == CUDA_SUCCESS) gate_.end(stream);
+  return result;
+}
+
+// Memory of a pool that other processes, the host or a cap may have a claim on stays the driver's.
+CUresult Router::pool_created(const CUmemoryPool* pool, const CUmemPoolProps* properties, const Pass& pass) {
+  const CUresult result = pass_on(pass);
+  if (result != CUDA_SUCCESS) return result;
+  const bool ours = properties == nullptr ||
+                    (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                     properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+                     properties->handleTypes == CU_MEM_HANDLE_TYPE_NONE && properties->maxSize == 0 &&
+                     properties->usage == 0);
+  const std::lock_guard hold(pools_lock_);
+  // A handle's value may come back with another meaning.
+  if (ours)
+    refused_pools_.erase(*pool);
+  else
+    refused_pools_.insert(*pool);
+  return result;
+}
+
+CUresult Router::pool_destroyed(CUmemoryPool pool, const Pass& pass) {
+  const CUresult result = pass();
+  const std::lock_guard hold(pools_lock_);
+  if (result == CUDA_SUCCESS) refused_pools_.erase(pool);
+  return result;
+}
+
+// The driver's pool is empty where the arena serves it, so what it counts is added to.
+CUresult Router::pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value,
+                                const Pass& pass) {
+  const CUresult result = pass();
+  Device* device = result == CUDA_SUCCESS && !devices().empty() ? current_device() : nullptr;
+  if (device == nullptr || !device->has_arena() || !serves_pool(pool, *device)) return result;
+  const Snapshot held = device->snapshot();
+  auto& count = *static_cast<cuuint64_t*>(value);
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: count += held.live; break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: count += device->account.live.peak(); break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: count += held.reserved; break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: count += held.reserved_peak; break;
+    default: break;
+  }
+  return result;
+}
+
+CUresult Router::trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass) {
+  const CUresult result = pass();
+  Device* device = result == CUDA_SUCCESS && !devices().empty() ? current_device() : nullptr;
+  if (device == nullptr || !device->has_arena() || !serves_pool(pool, *device)) return result;
+  if (fence(*device).waited == Waited::done)
+    device->with_policy([&](Policy& policy) { return policy.trim(keep); });
+  return result;
+}
+
+}  // namespace tidepool
