@@ -1,0 +1,138 @@
+// Reads and changes the symbol table of a library that is mapped in this process.
+#include "shim/hook/elf.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace tidepool::elf {
+namespace {
+
+std::uint32_t gnu_hash_of(const char* name) {
+  std::uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+bool is_definition(const Library& library, const ElfW(Sym)& symbol, const char* name) {
+  return symbol.st_shndx != SHN_UNDEF && equal(library.strings + symbol.st_name, name);
+}
+
+ElfW(Sym)* find_by_gnu_hash(const Library& library, const char* name, const ElfW(Sym)* after) {
+  const std::uint32_t* table = library.gnu_hash;
+  const std::uint32_t bucket_count = table[0];
+  const std::uint32_t first_hashed = table[1];
+  const std::uint32_t bloom_words = table[2];
+  const std::uint32_t* buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
+  const std::uint32_t* chain = buckets + bucket_count;
+  if (bucket_count == 0) return nullptr;
+  const std::uint32_t hash = gnu_hash_of(name);
+  std::uint32_t index = buckets[hash % bucket_count];
+  if (index < first_hashed) return nullptr;
+  for (;; ++index) {
+    const std::uint32_t entry = chain[index - first_hashed];
+    ElfW(Sym)* symbol = library.symbols + index;
+    if ((entry | 1) == (hash | 1) && (after == nullptr || symbol > after) &&
+        is_definition(library, *symbol, name))
+      return symbol;
+    if ((entry & 1) != 0) return nullptr;
+  }
+}
+
+ElfW(Sym)* find_in_order(const Library& library, const char* name, const ElfW(Sym)* after) {
+  const std::uint32_t count = library.sysv_hash[1];
+  std::uint32_t index = after == nullptr ? 1 : static_cast<std::uint32_t>(after - library.symbols) + 1;
+  for (; index < count; ++index)
+    if (is_definition(library, library.symbols[index], name)) return library.symbols + index;
+  return nullptr;
+}
+
+int protection_of(const Library& library, std::uintptr_t address) {
+  int protection = PROT_READ;
+  for (std::size_t i = 0; i < library.header_count; ++i) {
+    const ElfW(Phdr)& header = library.headers[i];
+    const std::uintptr_t begin = library.base + header.p_vaddr;
+    if (address < begin || address >= begin + header.p_memsz) continue;
+    if (header.p_type == PT_GNU_RELRO) return PROT_READ;
+    if (header.p_type != PT_LOAD) continue;
+    protection = ((header.p_flags & PF_R) != 0 ? PROT_READ : 0) |
+                 ((header.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
+                 ((header.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+  }
+  return protection;
+}
+
+}  // namespace
+
+bool equal(const char* left, const char* right) {
+  while (*left != '\0' && *left == *right) ++left, ++right;
+  return *left == *right;
+}
+
+bool starts_with(const char* text, const char* prefix) {
+  for (; *prefix != '\0'; ++text, ++prefix)
+    if (*text != *prefix) return false;
+  return true;
+}
+
+bool read_library(const dl_phdr_info& info, Library& out) {
+  out = {};
+  out.base = info.dlpi_addr;
+  out.headers = info.dlpi_phdr;
+  out.header_count = info.dlpi_phnum;
+  out.path = info.dlpi_name;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (std::size_t i = 0; i < out.header_count; ++i)
+    if (out.headers[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(out.base + out.headers[i].p_vaddr);
+  if (dynamic == nullptr) return false;
+  // ld.so relocates the table in place, except where it is read-only.
+  const auto located = [&](ElfW(Addr) value) { return value < out.base ? value + out.base : value; };
+  ElfW(Xword) soname = 0;
+  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
+    const ElfW(Addr) value = dynamic->d_un.d_val;
+    switch (dynamic->d_tag) {
+      case DT_SYMTAB: out.symbols = reinterpret_cast<ElfW(Sym)*>(located(value)); break;
+      case DT_STRTAB: out.strings = reinterpret_cast<const char*>(located(value)); break;
+      case DT_STRSZ: out.strings_size = value; break;
+      case DT_GNU_HASH: out.gnu_hash = reinterpret_cast<const std::uint32_t*>(located(value)); break;
+      case DT_HASH: out.sysv_hash = reinterpret_cast<const std::uint32_t*>(located(value)); break;
+      case DT_SONAME: soname = value; break;
+      default: break;
+    }
+  }
+  if (out.symbols == nullptr || out.strings == nullptr) return false;
+  if (out.gnu_hash == nullptr && out.sysv_hash == nullptr) return false;
+  if (soname != 0) out.soname = out.strings + soname;
+  return true;
+}
+
+ElfW(Sym)* find_symbol(const Library& library, const char* name, const ElfW(Sym)* after) {
+  return library.gnu_hash != nullptr ? find_by_gnu_hash(library, name, after)
+                                     : find_in_order(library, name, after);
+}
+
+void* address_of(const Library& library, const char* name) {
+  const ElfW(Sym)* symbol = find_symbol(library, name);
+  return symbol == nullptr ? nullptr : reinterpret_cast<void*>(library.base + symbol->st_value);
+}
+
+bool redirect_symbol(const Library& library, ElfW(Sym)* symbol, const void* target) {
+  const auto word = reinterpret_cast<std::uintptr_t>(&symbol->st_value);
+  const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t page = word & ~(page_size - 1);
+  int protection = protection_of(library, word);
+  // Old linkers put the tables into the executable segment. A page that lies wholly inside them holds
+  // no code, so it can lose its X for good: a hardened system forbids W+X and X again after W.
+  if ((protection & PROT_EXEC) != 0 && page >= reinterpret_cast<std::uintptr_t>(library.symbols) &&
+      page + page_size <= reinterpret_cast<std::uintptr_t>(library.strings) + library.strings_size)
+    protection &= ~PROT_EXEC;
+  if ((protection & PROT_WRITE) == 0 &&
+      mprotect(reinterpret_cast<void*>(page), page_size, protection | PROT_WRITE) != 0)
+    return false;
+  __atomic_store_n(&symbol->st_value, reinterpret_cast<std::uintptr_t>(target) - library.base,
+                   __ATOMIC_RELEASE);
+  if ((protection & PROT_WRITE) == 0) mprotect(reinterpret_cast<void*>(page), page_size, protection);
+  return true;
+}
+
+}  // namespace tidepool::elf

@@ -1,0 +1,44 @@
+// The hook table as types and arrays: an id per symbol, its row, its signature.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/driver/cuda.hpp"
+
+namespace tidepool {
+
+enum class Hook : std::uint16_t {
+#define HOOK(symbol, family, version) symbol,
+#include "shim/hook/hooks.def"
+};
+
+enum class Family : std::uint8_t {
+  start, lookup, memory, stream_ordered, pool, virtual_memory, host, ipc, array, query, context, stream,
+  capture,
+};
+
+struct HookRow {
+  const char* symbol;
+  Family family;
+  int version;
+};
+
+inline constexpr HookRow kHooks[] = {
+#define HOOK(symbol, family, version) {#symbol, Family::family, version},
+#include "shim/hook/hooks.def"
+};
+inline constexpr std::size_t kHookCount = sizeof(kHooks) / sizeof(kHooks[0]);
+
+constexpr std::size_t index_of(Hook hook) { return static_cast<std::size_t>(hook); }
+
+template <Hook hook>
+struct SignatureOf;
+#define HOOK(symbol, family, version)  \
+  template <>                          \
+  struct SignatureOf<Hook::symbol> {   \
+    using type = decltype(::symbol);   \
+  };
+#include "shim/hook/hooks.def"
+
+}  // namespace tidepool

@@ -1,0 +1,44 @@
+// Counters of the wrappers, and what the report is told of them.
+#include "shim/hook/passage.hpp"
+
+#include "shim/base/frameworks.hpp"
+#include "shim/base/log.hpp"
+
+namespace tidepool {
+
+constinit CallCount call_counts[kHookCount] = {};
+
+void warn_of_own_fault(const char* entry) {
+  static std::atomic<bool> warned{false};
+  if (!warned.exchange(true))
+    log::warn(std::string(entry) + ": out of host memory inside the shim; passing calls on to the driver");
+}
+
+namespace {
+
+HookFacts collect() {
+  HookFacts facts;
+  for (std::size_t i = 0; i < kHookCount; ++i) {
+    facts.intercepted[kHooks[i].symbol] = call_counts[i].intercepted.load(std::memory_order_relaxed);
+    facts.forwarded[kHooks[i].symbol] = call_counts[i].forwarded.load(std::memory_order_relaxed);
+  }
+  if (const int others = count_unadopted_drivers(); others > 0)
+    facts.uncovered.push_back(std::to_string(others) + " more libcuda mapped in this process");
+  return facts;
+}
+
+// All that happens at load. Children inherit the preload, so a process that never uses CUDA runs this
+// too: it must cost nothing there.
+[[gnu::constructor]] void at_load() {
+  Runtime::set_hook_facts(&collect);
+  apply_framework_variables();
+}
+
+// The very end: destructors of libraries may have called after the exit handlers.
+[[gnu::destructor]] void at_unload() {
+  if (call_counts[index_of(Hook::cuInit)].intercepted.load(std::memory_order_relaxed) == 0) return;
+  if (Runtime* runtime = Runtime::get()) runtime->write_final_report();
+}
+
+}  // namespace
+}  // namespace tidepool

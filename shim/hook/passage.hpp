@@ -1,0 +1,63 @@
+// What every wrapper does around its one line: count the application's call, find the router, keep our
+// own faults from the application.
+//
+//   forward<Hook::cuX>(args...)                    counted and passed on
+//   serve<Hook::cuX, &Router::x>(args...)          the router decides, by a function of the same arguments
+//   serve<Hook::cuX>([&](Router&, const Pass&) { ... }, args...)          or of others
+#pragma once
+
+#include <atomic>
+
+#include "shim/base/reentry.hpp"
+#include "shim/hook/adoption.hpp"
+#include "shim/runtime.hpp"
+
+namespace tidepool {
+
+struct CallCount {
+  std::atomic<std::uint64_t> intercepted{0};
+  std::atomic<std::uint64_t> forwarded{0};
+};
+extern constinit CallCount call_counts[kHookCount];
+
+// Once per process, on the log.
+void warn_of_own_fault(const char* entry);
+
+// CUDA_ERROR_NOT_INITIALIZED where the process has no driver: what a driver that was never started says.
+template <Hook hook, typename... Args>
+CUresult call_driver(Args... args) {
+  auto* entry = reinterpret_cast<typename SignatureOf<hook>::type*>(real_entry(hook));
+  return entry == nullptr ? CUDA_ERROR_NOT_INITIALIZED : entry(args...);
+}
+
+template <Hook hook, typename Serve, typename... Args>
+CUresult serve(const Serve& serve_call, Args... args) {
+  const Reentry entry;
+  Runtime* runtime = entry.outermost() ? Runtime::get() : nullptr;
+  // A driver that calls an exported name while it serves us means itself.
+  if (runtime == nullptr) return call_driver<hook>(args...);
+  CallCount& count = call_counts[index_of(hook)];
+  count.intercepted.fetch_add(1, std::memory_order_relaxed);
+  const auto pass = [&] {
+    count.forwarded.fetch_add(1, std::memory_order_relaxed);
+    return call_driver<hook>(args...);
+  };
+  try {
+    return serve_call(runtime->router(), Pass(kHooks[index_of(hook)].symbol, pass));
+  } catch (...) {
+    warn_of_own_fault(kHooks[index_of(hook)].symbol);
+    return pass();
+  }
+}
+
+template <Hook hook, auto route, typename... Args>
+CUresult serve(Args... args) {
+  return serve<hook>([&](Router& router, const Pass& pass) { return (router.*route)(args..., pass); }, args...);
+}
+
+template <Hook hook, typename... Args>
+CUresult forward(Args... args) {
+  return serve<hook>([](Router& router, const Pass& pass) { return router.pass_on(pass); }, args...);
+}
+
+}  // namespace tidepool

@@ -1,0 +1,52 @@
+// Exported wrappers: the application's own virtual memory.
+#include "shim/hook/passage.hpp"
+
+using namespace tidepool;
+
+#pragma GCC visibility push(default)
+
+CUresult cuMemAddressReserve(CUdeviceptr* ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                             unsigned long long flags) {
+  return forward<Hook::cuMemAddressReserve>(ptr, size, alignment, addr, flags);
+}
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) { return forward<Hook::cuMemAddressFree>(ptr, size); }
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* prop,
+                     unsigned long long flags) {
+  return serve<Hook::cuMemCreate>(
+      [&](Router& router, const Pass& pass) { return router.create(handle, size, prop, pass); }, handle, size,
+      prop, flags);
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return serve<Hook::cuMemRelease, &Router::release>(handle);
+}
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags) {
+  return serve<Hook::cuMemMap>(
+      [&](Router& router, const Pass& pass) { return router.map(ptr, size, handle, pass); }, ptr, size,
+      offset, handle, flags);
+}
+CUresult cuMemMapArrayAsync(CUarrayMapInfo* mapInfoList, unsigned int count, CUstream hStream) {
+  return forward<Hook::cuMemMapArrayAsync>(mapInfoList, count, hStream);
+}
+CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo* mapInfoList, unsigned int count, CUstream hStream) {
+  return forward<Hook::cuMemMapArrayAsync_ptsz>(mapInfoList, count, hStream);
+}
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
+  return serve<Hook::cuMemUnmap, &Router::unmap>(ptr, size);
+}
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count) {
+  return forward<Hook::cuMemSetAccess>(ptr, size, desc, count);
+}
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* addr) {
+  return serve<Hook::cuMemRetainAllocationHandle, &Router::retain>(handle, addr);
+}
+CUresult cuMemExportToShareableHandle(void* shareableHandle, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType handleType, unsigned long long flags) {
+  return forward<Hook::cuMemExportToShareableHandle>(shareableHandle, handle, handleType, flags);
+}
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* osHandle,
+                                        CUmemAllocationHandleType shHandleType) {
+  return forward<Hook::cuMemImportFromShareableHandle>(handle, osHandle, shHandleType);
+}
+
+#pragma GCC visibility pop

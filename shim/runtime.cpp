@@ -1,0 +1,156 @@
+// The composition root: puts settings, router and report together.
+#include "shim/runtime.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "shim/base/frameworks.hpp"
+#include "shim/base/lifecycle.hpp"
+#include "shim/base/log.hpp"
+#include "shim/report/report.hpp"
+
+namespace tidepool {
+namespace {
+
+using HookFactSource = HookFacts (*)();
+constinit HookFactSource hook_facts = nullptr;
+
+std::string utc(std::time_t time) {
+  std::tm fields{};
+  gmtime_r(&time, &fields);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields);
+  return text.data();
+}
+
+std::vector<std::string> command_line() {
+  std::vector<std::string> arguments;
+  const int descriptor = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return arguments;
+  std::string text;
+  std::array<char, 4096> chunk{};
+  for (ssize_t size = 0; (size = ::read(descriptor, chunk.data(), chunk.size())) > 0;)
+    text.append(chunk.data(), static_cast<std::size_t>(size));
+  ::close(descriptor);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\0', begin);
+    arguments.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) break;
+    begin = end + 1;
+  }
+  return arguments;
+}
+
+Settings read_settings() {
+  Settings settings = settings_from_environment();
+  log::open(settings.log, settings.log_file);
+  for (const SettingError& error : settings.errors)
+    log::warn(error.message() + "; this process runs in passthrough");
+  if (settings.mode == Mode::managed) {
+    log::warn("TIDEPOOL_MODE=managed is not there yet; this process runs in passthrough");
+    settings.mode = Mode::passthrough;
+  }
+  return settings;
+}
+
+report::Device report_of(Device& device) {
+  report::Device out{.ordinal = device.ordinal,
+                     .uuid = device.uuid,
+                     .name = device.name,
+                     .total = device.total,
+                     .limit = {},
+                     .live = device.account.live.now(),
+                     .requested_peak = device.account.live.peak(),
+                     .reserved = device.account.reserved.now(),
+                     .reserved_peak = device.account.reserved.peak(),
+                     .allocations = device.account.allocations.load(),
+                     .frees = device.account.frees.load(),
+                     .out_of_memory = {}};
+  if (device.account.limit() != kUnlimited) out.limit = device.account.limit();
+  for (const OutOfMemory& event : device.out_of_memory_events())
+    out.out_of_memory.push_back({event.time, event.entry, event.requested, event.device_free,
+                                 event.device_total, event.live, event.reserved});
+  return out;
+}
+
+}  // namespace
+
+Runtime::Runtime()
+    : settings_(read_settings()),
+      started_(utc(std::time(nullptr))),
+      router_(settings_, [this] { on_out_of_memory(); }) {}
+
+Runtime* Runtime::create() {
+  auto* runtime = new Runtime;
+  return runtime->settings_.mode == Mode::off ? nullptr : runtime;
+}
+
+Runtime* Runtime::get() {
+  static Runtime* const instance = create();
+  return instance == nullptr || lifecycle::detached() ? nullptr : instance;
+}
+
+void Runtime::set_hook_facts(HookFacts (*source)()) { hook_facts = source; }
+
+void Runtime::driver_initialised() {
+  if (pid_.exchange(::getpid()) != 0) return;
+  lifecycle::driver_started();
+  // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
+  std::atexit([] {
+    if (Runtime* runtime = Runtime::get()) runtime->write_final_report();
+  });
+}
+
+void Runtime::write_final_report() {
+  // A child by vfork or clone shares this memory without having passed a fork handler.
+  if (::getpid() == pid_) write_report();
+}
+
+// Retry loops fail thousands of times a second; one report a second tells as much.
+void Runtime::on_out_of_memory() {
+  const long now = std::time(nullptr);
+  long last = last_report_seconds_.load();
+  if (now != last && last_report_seconds_.compare_exchange_strong(last, now)) write_report();
+}
+
+void Runtime::write_report() {
+  const char* run_folder = std::getenv("TIDEPOOL_RUN");
+  if (settings_.report.empty() && run_folder == nullptr) return;
+  const std::lock_guard hold(report_lock_);
+  HookFacts facts = hook_facts();
+  if (facts.intercepted == reported_) return;
+  reported_ = facts.intercepted;
+
+  report::Report report{.pid = pid_,
+                        .command = command_line(),
+                        .mode = mode_name(settings_.mode),
+                        .settings = {},
+                        .frameworks = framework_variables_set(),
+                        .started = started_,
+                        .ended = utc(std::time(nullptr)),
+                        .devices = {},
+                        .intercepted = facts.intercepted,
+                        .driver_calls = facts.forwarded,
+                        .uncovered = facts.uncovered};
+  for (std::size_t i = 0; i < settings_.written.size(); ++i)
+    report.settings.push_back({setting_rows()[i].variable, settings_.written[i].value,
+                               settings_.written[i].from_environment});
+  driver.for_each_entry([&](const char* name, std::uint64_t calls) { report.driver_calls[name] += calls; });
+  for (const auto& device : router_.devices()) report.devices.push_back(report_of(*device));
+
+  const std::string json = report::to_json(report);
+  const auto write = [&](const std::string& path) {
+    const std::string failure = report::write_report(json, path);
+    if (failure.empty() || report_failed_) return;
+    report_failed_ = true;
+    log::warn("the report " + path + " cannot be written (" + failure + ")");
+  };
+  if (!settings_.report.empty()) write(expand_path(settings_.report, pid_));
+  if (run_folder != nullptr) write(std::string(run_folder) + "/" + std::to_string(pid_) + ".json");
+}
+
+}  // namespace tidepool

@@ -1,0 +1,58 @@
+// The composition root, and the only global object of the shim: settings, router and report of this
+// process. Built at the first intercepted call, never destroyed: the application may call us from its
+// last destructor.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "shim/base/settings.hpp"
+#include "shim/route/router.hpp"
+
+namespace tidepool {
+
+// What the interception layer knows and the report tells; it lies above, so it hands a function down.
+struct HookFacts {
+  std::map<std::string, std::uint64_t> intercepted;
+  std::map<std::string, std::uint64_t> forwarded;
+  std::vector<std::string> uncovered;
+};
+
+class Runtime {
+ public:
+  // Null: this process is none of our business (mode off, a detached child of a fork).
+  static Runtime* get();
+
+  // Before the first get(). Plain pointer, so that it is there before any constructor.
+  static void set_hook_facts(HookFacts (*source)());
+
+  Router& router() { return router_; }
+
+  // cuInit succeeded: the report is written before the driver's own exit handlers run.
+  void driver_initialised();
+
+  // At exit; again at the very end if calls came after the first time.
+  void write_final_report();
+
+ private:
+  Runtime();
+  static Runtime* create();
+
+  void write_report();
+  void on_out_of_memory();
+
+  const Settings settings_;
+  const std::string started_;
+  std::atomic<long> pid_{0};  // of the process that initialised the driver
+  Router router_;
+  std::mutex report_lock_;
+  std::map<std::string, std::uint64_t> reported_;
+  std::atomic<long> last_report_seconds_{0};
+  bool report_failed_ = false;
+};
+
+}  // namespace tidepool
