@@ -1,0 +1,125 @@
+// Start and end of the driver, its version, error texts, and the statistics written at exit.
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "call.hpp"
+#include "entries.hpp"
+#include "settings.hpp"
+#include "state.hpp"
+
+namespace sim {
+namespace {
+
+// At exit only the calls are refused; nothing is torn down, since other threads may still be inside.
+void at_exit() {
+  if (life() == Life::running) set_life(Life::over);
+}
+
+void write_stats() {
+  if (settings().stats.empty()) return;
+  // A child of a fork keeps its hands off its parent's file.
+  if (life() == Life::orphaned && settings().stats.find("%p") == std::string::npos) return;
+  const Lock lock;
+  nlohmann::ordered_json stats = {{"pid", getpid()}, {"devices", nlohmann::json::array()}};
+  for (const auto& device : state().devices) {
+    const Machine& machine = Machine::instance();
+    stats["devices"].push_back({{"ordinal", device->ordinal()},
+                                {"total_bytes", device->total()},
+                                {"used_bytes", machine.own(device->ordinal())},
+                                {"peak_bytes", machine.own_peak(device->ordinal())}});
+  }
+  auto& calls = stats["calls"] = nlohmann::ordered_json::object();
+  for (int i = 0; i < static_cast<int>(Name::count_); ++i)
+    if (const auto count = calls_of(static_cast<Name>(i))) calls[name_of(static_cast<Name>(i))] = count;
+  std::ofstream(expand_path(settings().stats)) << stats.dump(1) << "\n";
+}
+
+// Runs when the library is unloaded, which is after the exit handlers of the program.
+[[gnu::destructor]] void at_unload() { write_stats(); }
+
+struct ErrorText {
+  CUresult code;
+  const char* name;
+  const char* text;
+};
+
+const ErrorText* find_error(CUresult code) {
+  static const ErrorText errors[] = {
+#define SIM_ERROR(code, name, text) {code, name, text},
+#include "errors.inc"
+#undef SIM_ERROR
+  };
+  for (const ErrorText& error : errors)
+    if (error.code == code) return &error;
+  return nullptr;
+}
+
+}  // namespace
+
+CUresult SIM_ENTRY(cuInit)(unsigned int Flags) {
+  if (Flags) return CUDA_ERROR_INVALID_VALUE;
+  if (life() == Life::orphaned) return CUDA_ERROR_NOT_INITIALIZED;
+  if (life() == Life::over) return CUDA_ERROR_DEINITIALIZED;
+  const Lock lock;
+  if (life() == Life::running) return CUDA_SUCCESS;
+  if (settings().devices == 0) return CUDA_ERROR_NO_DEVICE;
+  State& all = state();
+  for (int i = 0; i < settings().devices; ++i) {
+    all.devices.push_back(std::make_unique<Device>(i));
+    all.primary.push_back(std::make_unique<Context>());
+    all.primary.back()->device = i;
+    all.primary.back()->primary = true;
+    all.primary_active.push_back(false);
+    all.primary_references.push_back(0);
+    all.primary_flags.push_back(0);
+  }
+  std::atexit(at_exit);
+  set_life(Life::running);
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuDriverGetVersion)(int* driverVersion) {
+  if (!driverVersion) return CUDA_ERROR_INVALID_VALUE;
+  *driverVersion = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuGetErrorName)(CUresult error, const char** pStr) {
+  if (!pStr) return CUDA_ERROR_INVALID_VALUE;
+  const ErrorText* found = find_error(error);
+  *pStr = found ? found->name : nullptr;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult SIM_ENTRY(cuGetErrorString)(CUresult error, const char** pStr) {
+  if (!pStr) return CUDA_ERROR_INVALID_VALUE;
+  const ErrorText* found = find_error(error);
+  *pStr = found ? found->text : nullptr;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Private tables of NVIDIA's own libraries: not to be imitated, so there are none.
+CUresult SIM_ENTRY(cuGetExportTable)(const void** ppExportTable, const CUuuid* pExportTableId) {
+  if (!ppExportTable || !pExportTableId) return CUDA_ERROR_INVALID_VALUE;
+  *ppExportTable = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult SIM_ENTRY(cuLogsRegisterCallback)(CUlogsCallback callbackFunc, void*, CUlogsCallbackHandle* callback_out) {
+  if (!callbackFunc) return CUDA_ERROR_INVALID_VALUE;
+  // The simulator never logs to the application, so there is nothing to keep but the handle.
+  static int handle;
+  if (callback_out) *callback_out = reinterpret_cast<CUlogsCallbackHandle>(&handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuLogsUnregisterCallback)(CUlogsCallbackHandle callback) {
+  return callback ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult SIM_ENTRY(cuProfilerStart)() { return CUDA_SUCCESS; }
+CUresult SIM_ENTRY(cuProfilerStop)() { return CUDA_SUCCESS; }
+
+}  // namespace sim

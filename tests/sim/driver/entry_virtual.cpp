@@ -1,0 +1,243 @@
+// Virtual memory: reserved addresses, physical pages, mappings and access rights.
+//
+// Reserved and mapped addresses have no access rights for the host either, until cuMemSetAccess:
+// whoever touches them too early dies as a kernel on a real device would.
+#include <sys/mman.h>
+
+#include "entries.hpp"
+#include "state.hpp"
+
+namespace sim {
+namespace {
+
+struct Physical {
+  int device = 0;
+  std::uint64_t offset = 0;  // in the device's file
+  std::uint64_t size = 0;
+  std::uint64_t references = 1;
+  std::uint64_t mappings = 0;
+  CUmemAllocationProp props{};
+};
+
+struct Virtual {
+  Table<Physical, CUmemGenericAllocationHandle> physical;
+  std::map<std::uint64_t, std::uint64_t> reservations;  // base -> size
+};
+
+Virtual& virtual_memory() {
+  static Virtual* const instance = new Virtual;
+  return *instance;
+}
+
+constexpr int nothing = PROT_NONE;
+void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+// Without references to it nor mappings of it, an allocation ends (cuda.h, cuMemRelease).
+void end_if_unused(CUmemGenericAllocationHandle handle) {
+  const Physical* physical = virtual_memory().physical.find(handle);
+  if (physical->references || physical->mappings) return;
+  state().devices[static_cast<std::size_t>(physical->device)]->release_pages(physical->offset, physical->size);
+  virtual_memory().physical.remove(handle);
+}
+
+Physical* find_referenced(CUmemGenericAllocationHandle handle) {
+  Physical* physical = virtual_memory().physical.find(handle);
+  return physical && physical->references ? physical : nullptr;
+}
+
+CUresult check(const CUmemAllocationProp* prop) {
+  if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return valid_device(prop->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+bool inside_reservation(std::uint64_t base, std::uint64_t size) {
+  auto found = virtual_memory().reservations.upper_bound(base);
+  if (found == virtual_memory().reservations.begin()) return false;
+  --found;
+  return base - found->first < found->second && size <= found->second - (base - found->first);
+}
+
+bool any_mapped(std::uint64_t base, std::uint64_t size) {
+  if (state().find_block(base)) return true;
+  const auto next = state().blocks.lower_bound(base);
+  return next != state().blocks.end() && next->first < base + size;
+}
+
+// The mappings that make up [base, base + size) exactly; empty if they do not.
+std::vector<Blocks::iterator> whole_mappings(std::uint64_t base, std::uint64_t size) {
+  std::vector<Blocks::iterator> found;
+  std::uint64_t reached = base;
+  while (reached < base + size) {
+    const auto next = state().blocks.find(reached);
+    if (next == state().blocks.end() || next->second.kind != Block::Kind::mapped) return {};
+    found.push_back(next);
+    reached += next->second.size;
+  }
+  return reached == base + size ? found : std::vector<Blocks::iterator>{};
+}
+
+}  // namespace
+
+CUresult SIM_ENTRY(cuMemGetAllocationGranularity)(size_t* granularity, const CUmemAllocationProp* prop,
+                                                  CUmemAllocationGranularity_flags option) {
+  if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+    return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  SIM_TRY(check(prop));
+  *granularity = page;
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemAddressReserve)(CUdeviceptr* ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                                        unsigned long long flags) {
+  constexpr std::uint64_t host_page = 4096;
+  if (!ptr || !size || size % host_page || addr % host_page || flags) return CUDA_ERROR_INVALID_VALUE;
+  if (alignment & (alignment - 1)) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  const std::uint64_t unit = alignment > page ? alignment : page;
+  void* base = MAP_FAILED;
+  constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (addr && addr % unit == 0) base = ::mmap(at(addr), size, nothing, how | MAP_FIXED_NOREPLACE, -1, 0);
+  if (base == MAP_FAILED) {  // the address was only a hint
+    if (size > (1ull << 46) || unit > (1ull << 46)) return CUDA_ERROR_OUT_OF_MEMORY;
+    base = ::mmap(nullptr, size + unit, nothing, how, -1, 0);
+    if (base == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    const auto start = reinterpret_cast<std::uint64_t>(base);
+    const std::uint64_t aligned = round_up(start, unit);
+    if (aligned > start) ::munmap(base, aligned - start);
+    const std::uint64_t end = round_up(aligned + size, host_page);
+    if (end < start + size + unit) ::munmap(at(end), start + size + unit - end);
+    base = at(aligned);
+  }
+  *ptr = reinterpret_cast<CUdeviceptr>(base);
+  virtual_memory().reservations.emplace(*ptr, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemAddressFree)(CUdeviceptr ptr, size_t size) {
+  const Lock lock;
+  const auto found = virtual_memory().reservations.find(ptr);
+  if (found == virtual_memory().reservations.end() || found->second != size) return CUDA_ERROR_INVALID_VALUE;
+  if (any_mapped(ptr, size)) return CUDA_ERROR_INVALID_VALUE;
+  ::munmap(at(ptr), size);
+  virtual_memory().reservations.erase(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemCreate)(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* prop,
+                                unsigned long long flags) {
+  if (!handle || !size || size % page || flags) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  SIM_TRY(check(prop));
+  const std::uint64_t offset = state().devices[static_cast<std::size_t>(prop->location.id)]->create_pages(size);
+  if (!offset) return CUDA_ERROR_OUT_OF_MEMORY;
+  auto physical = std::make_unique<Physical>();
+  physical->device = prop->location.id;
+  physical->offset = offset;
+  physical->size = size;
+  physical->props = *prop;
+  *handle = virtual_memory().physical.add(std::move(physical));
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemRelease)(CUmemGenericAllocationHandle handle) {
+  const Lock lock;
+  Physical* physical = find_referenced(handle);
+  if (!physical) return CUDA_ERROR_INVALID_VALUE;
+  --physical->references;
+  end_if_unused(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle* handle, void* addr) {
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  const Block* block = state().find_block(reinterpret_cast<std::uint64_t>(addr));
+  if (!block || block->kind != Block::Kind::mapped) return CUDA_ERROR_INVALID_VALUE;
+  ++virtual_memory().physical.find(block->handle)->references;
+  *handle = block->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemGetAllocationPropertiesFromHandle)(CUmemAllocationProp* prop,
+                                                           CUmemGenericAllocationHandle handle) {
+  if (!prop) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  const Physical* physical = find_referenced(handle);
+  if (!physical) return CUDA_ERROR_INVALID_VALUE;
+  *prop = physical->props;
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemMap)(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                             unsigned long long flags) {
+  if (!ptr || !size || ptr % page || size % page || offset || flags) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  Physical* physical = find_referenced(handle);
+  if (!physical || size > physical->size) return CUDA_ERROR_INVALID_VALUE;
+  if (!inside_reservation(ptr, size) || any_mapped(ptr, size)) return CUDA_ERROR_INVALID_VALUE;
+  const int file = state().devices[static_cast<std::size_t>(physical->device)]->file();
+  if (::mmap(at(ptr), size, nothing, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+             static_cast<off_t>(physical->offset)) == MAP_FAILED)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  ++physical->mappings;
+  state().add_block({.kind = Block::Kind::mapped, .base = ptr, .size = size, .device = physical->device,
+                     .handle = handle, .accessible = false,
+                     .handle_types = static_cast<unsigned long long>(physical->props.requestedHandleTypes)});
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemUnmap)(CUdeviceptr ptr, size_t size) {
+  if (!ptr || !size) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  const auto mappings = whole_mappings(ptr, size);
+  if (mappings.empty()) return CUDA_ERROR_INVALID_VALUE;
+  constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (::mmap(at(ptr), size, nothing, how, -1, 0) == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (const auto mapping : mappings) {
+    const CUmemGenericAllocationHandle handle = mapping->second.handle;
+    state().blocks.erase(mapping);
+    --virtual_memory().physical.find(handle)->mappings;
+    end_if_unused(handle);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemSetAccess)(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count) {
+  if (!ptr || !size || !desc || !count) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  const auto mappings = whole_mappings(ptr, size);
+  if (mappings.empty()) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!valid_device(desc[i].location.id)) return CUDA_ERROR_INVALID_DEVICE;
+  }
+  for (const auto mapping : mappings) {
+    Block& block = mapping->second;
+    for (std::size_t i = 0; i < count; ++i) {
+      const unsigned bit = 1u << desc[i].location.id;
+      block.readers = desc[i].flags & CU_MEM_ACCESS_FLAGS_PROT_READ ? block.readers | bit : block.readers & ~bit;
+      block.writers = desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? block.writers | bit : block.writers & ~bit;
+    }
+    block.accessible = block.readers;
+    const int rights = block.writers ? PROT_READ | PROT_WRITE : block.readers ? PROT_READ : nothing;
+    if (::mprotect(at(block.base), block.size, rights)) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult SIM_ENTRY(cuMemGetAccess)(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
+  if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || !valid_device(location->id)) return CUDA_ERROR_INVALID_DEVICE;
+  const Block* block = state().find_block(ptr);
+  if (!block || block->kind != Block::Kind::mapped) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned bit = 1u << location->id;
+  *flags = block->writers & bit   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+           : block->readers & bit ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                  : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace sim

@@ -1,0 +1,97 @@
+// Everything the driver knows, under one lock, and the look-ups that every entry starts with.
+//
+// One lock is enough here: entries are short, and an order of locks would be one more thing to
+// trust. Never destroyed, since clients call the driver from their own exit handlers.
+#pragma once
+#include <cuda.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "context.hpp"
+#include "device.hpp"
+
+namespace sim {
+
+struct Pool;
+
+// An address range that the driver knows.
+struct Block {
+  enum class Kind { device, managed, stream_ordered, mapped, host, registered };
+  Kind kind = Kind::device;
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;
+  int device = 0;
+  Context* context = nullptr;  // null: belongs to no context (mapped, stream-ordered)
+  Pool* pool = nullptr;
+  CUmemGenericAllocationHandle handle = 0;  // mapped
+  bool accessible = true;                   // mapped: after cuMemSetAccess
+  unsigned readers = 0, writers = 0;        // mapped: a bit per device
+  unsigned flags = 0;
+  std::uint64_t id = 0;
+  bool sync_memops = false;
+  unsigned long long handle_types = 0;  // it can be exported as
+};
+
+using Blocks = std::map<std::uint64_t, Block>;
+
+struct State {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Context>> primary;  // by ordinal, kept for ever: the same handle comes back
+  std::vector<bool> primary_active;  // a reset ends the context, not the references to it
+  std::vector<unsigned> primary_references;
+  std::vector<unsigned> primary_flags;
+  Table<Context, CUcontext> contexts;  // created ones
+  Table<Stream, CUstream> streams;
+  Table<Event, CUevent> events;
+  Table<Graph, CUgraph> graphs;
+  Table<Module, CUmodule> modules;
+  std::unordered_map<CUfunction, Function*> functions;
+  Blocks blocks;
+  std::vector<std::shared_ptr<Capture>> captures;
+  std::uint64_t next_id = 1;
+
+  Context* find_context(CUcontext handle);
+  // The block that holds address, or null.
+  Block* find_block(std::uint64_t address);
+  Block& add_block(Block block);
+};
+
+State& state();
+
+// Held by every entry for as long as it looks at the state.
+class Lock : public std::unique_lock<std::mutex> {
+ public:
+  Lock() : std::unique_lock<std::mutex>(state().mutex) {}
+};
+
+int thread_id();
+
+// The calling thread's stack of current contexts.
+CUcontext current_handle();
+CUresult push_current(CUcontext handle);
+CUresult pop_current(CUcontext* handle);
+void replace_current(CUcontext handle);
+// The current context if it lives. INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED if it is dead.
+CUresult current_context(Context** context);
+
+// Resolves NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD and created streams.
+CUresult find_stream(CUstream handle, Stream** stream);
+
+// Frees what dies with a context: its cuMemAlloc, pitch, managed and host memory, streams, events,
+// modules; not its cuMemCreate or stream-ordered memory (cuda.h, cuCtxDestroy).
+void destroy_contents(Context* context);
+void free_block(Blocks::iterator at);
+
+bool valid_device(CUdevice device);
+
+// Host memory as the driver hands it out: whole pages, zeroed, without a cost until touched.
+void* map_host(std::size_t bytes);
+void unmap_host(std::uint64_t base, std::size_t bytes);
+
+#define SIM_TRY(expression)                                              \
+  if (const CUresult sim_result = (expression); sim_result != CUDA_SUCCESS) return sim_result
+
+}  // namespace sim
