@@ -36,10 +36,10 @@ constexpr std::array kJaxMemory{kJaxAllocator,
                                 "XLA_PJRT_GPU_HOST_MEMORY_PREALLOCATE"};
 
 // How many ranks a launcher started; more than one shows a multi-rank launch.
-constexpr std::array kRankCounts{"SLURM_NTASKS",   "SLURM_NPROCS",    "SLURM_STEP_NUM_TASKS",
-                                 "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",  "MPI_LOCALNRANKS",
+constexpr std::array kRankCounts{"SLURM_NTASKS",         "SLURM_NPROCS",  "SLURM_STEP_NUM_TASKS",
+                                 "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "MPI_LOCALNRANKS",
                                  "MV2_COMM_WORLD_SIZE",  "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
-                                 "HOROVOD_SIZE",   "WORLD_SIZE",      "JAX_NUM_PROCESSES"};
+                                 "HOROVOD_SIZE",         "WORLD_SIZE",    "JAX_NUM_PROCESSES"};
 
 // Launchers that tell a rank how to reach the others, whatever their number.
 constexpr std::array kCoordinators{"JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS",
@@ -147,8 +147,8 @@ FrameworkPlan plan_framework_variables(const FrameworkQuestion& question) {
     if (question.choice == FrameworkChoice::all) plan.set = unrestrained(question, user);
   }
   for (const auto& [name, value] : inherited) {
-    const bool wanted = std::any_of(plan.set.begin(), plan.set.end(),
-                                    [&](const auto& entry) { return entry.first == name; });
+    const bool wanted =
+        std::any_of(plan.set.begin(), plan.set.end(), [&](const auto& entry) { return entry.first == name; });
     if (!wanted && inherited_unchanged(name, question.environment(name.c_str())))
       plan.removed.push_back(name);
   }
@@ -168,8 +168,8 @@ int count_visible_gpus(std::string_view list, std::optional<int> gpus_present) {
     const bool last = entry.size() == list.size();
     while (!entry.empty() && entry.front() == ' ') entry.remove_prefix(1);
     while (!entry.empty() && entry.back() == ' ') entry.remove_suffix(1);
-    const bool ordinal = !entry.empty() && entry.size() < 6 &&
-                         entry.find_first_not_of("0123456789") == std::string_view::npos;
+    const bool ordinal =
+        !entry.empty() && entry.size() < 6 && entry.find_first_not_of("0123456789") == std::string_view::npos;
     const bool uuid = entry.starts_with("GPU-") || entry.starts_with("MIG-");
     if (!ordinal && !uuid) return count;
     if (ordinal && gpus_present && std::atoi(std::string(entry).c_str()) >= *gpus_present) return count;
@@ -188,8 +188,8 @@ std::optional<int> count_gpus_present() {
     }
     return found;
   };
-  const int listed = count("/proc/driver/nvidia/gpus",
-                           [](std::string_view name) { return name != "." && name != ".."; });
+  const int listed =
+      count("/proc/driver/nvidia/gpus", [](std::string_view name) { return name != "." && name != ".."; });
   const int nodes = count("/dev", [](std::string_view name) {
     constexpr std::string_view prefix = "nvidia";
     return name.starts_with(prefix) && name.size() > prefix.size() &&
@@ -214,8 +214,7 @@ void apply_framework_variables() {
 
   const Settings settings = settings_from_environment();
   FrameworkQuestion question{settings.mode, settings.frameworks,
-                             [](const char* name) -> const char* { return std::getenv(name); },
-                             std::nullopt};
+                             [](const char* name) -> const char* { return std::getenv(name); }, std::nullopt};
   if (settings.mode == Mode::ondemand || settings.mode == Mode::prealloc)
     question.gpus_present = count_gpus_present();
   const FrameworkPlan plan = plan_framework_variables(question);

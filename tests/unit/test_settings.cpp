@@ -67,17 +67,14 @@ TEST_CASE("what is not understood makes the process pass through, in one line th
        "TIDEPOOL_MODE=fast is not understood; allowed: ondemand, prealloc, managed, passthrough or off"},
       {"TIDEPOOL_MODE", "OnDemand",
        "TIDEPOOL_MODE=OnDemand is not understood; allowed: ondemand, prealloc, managed, passthrough or off"},
-      {"TIDEPOOL_FRACTION", "1.5",
-       "TIDEPOOL_FRACTION=1.5 is not understood; allowed: a number from 0 to 1"},
+      {"TIDEPOOL_FRACTION", "1.5", "TIDEPOOL_FRACTION=1.5 is not understood; allowed: a number from 0 to 1"},
       {"TIDEPOOL_FRACTION", "-0.1",
        "TIDEPOOL_FRACTION=-0.1 is not understood; allowed: a number from 0 to 1"},
-      {"TIDEPOOL_FRACTION", "nan",
-       "TIDEPOOL_FRACTION=nan is not understood; allowed: a number from 0 to 1"},
+      {"TIDEPOOL_FRACTION", "nan", "TIDEPOOL_FRACTION=nan is not understood; allowed: a number from 0 to 1"},
       {"TIDEPOOL_LIMIT", "lots",
        "TIDEPOOL_LIMIT=lots is not understood; allowed: bytes, 8GiB, 50%, or per device "
        "0=8GiB,GPU-<uuid>=50%"},
-      {"TIDEPOOL_BACKING", "pool",
-       "TIDEPOOL_BACKING=pool is not understood; allowed: auto, native or vmm"},
+      {"TIDEPOOL_BACKING", "pool", "TIDEPOOL_BACKING=pool is not understood; allowed: auto, native or vmm"},
       {"TIDEPOOL_HEADROOM", "-1",
        "TIDEPOOL_HEADROOM=-1 is not understood; allowed: auto, or a size such as 512MiB"},
       {"TIDEPOOL_WAIT", "soon",
@@ -142,11 +139,24 @@ TEST_CASE("sizes as people write them") {
     const char* text;
     std::optional<Bytes> size;
   };
-  const Row rows[] = {
-      {"0", 0},           {"512", 512},        {"512B", 512},        {"1K", 1024},       {"1KiB", 1024},
-      {"1KB", 1000},      {"2MiB", 2 << 20},   {"1.5GiB", Bytes{3} << 29}, {"1 GiB", Bytes{1} << 30},
-      {"1tib", Bytes{1} << 40}, {"", {}},      {"-1", {}},           {"1XiB", {}},       {"GiB", {}},
-      {"1GiBs", {}},      {"1e3", {}},         {"99999999999TiB", {}}, {"inf", {}}};
+  const Row rows[] = {{"0", 0},
+                      {"512", 512},
+                      {"512B", 512},
+                      {"1K", 1024},
+                      {"1KiB", 1024},
+                      {"1KB", 1000},
+                      {"2MiB", 2 << 20},
+                      {"1.5GiB", Bytes{3} << 29},
+                      {"1 GiB", Bytes{1} << 30},
+                      {"1tib", Bytes{1} << 40},
+                      {"", {}},
+                      {"-1", {}},
+                      {"1XiB", {}},
+                      {"GiB", {}},
+                      {"1GiBs", {}},
+                      {"1e3", {}},
+                      {"99999999999TiB", {}},
+                      {"inf", {}}};
   for (const Row& row : rows) {
     INFO(row.text);
     CHECK(parse_size(row.text) == row.size);

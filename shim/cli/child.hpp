@@ -1,0 +1,21 @@
+// Runs a command as a child of this process and stands between it and whoever sends signals.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tidepool::cli {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+struct ChildEnd {
+  int exit_code = 0;  // as a shell's: 128+n after signal n, 127 not found, 126 not executable
+  std::string error;  // why it could not be started; empty: it was
+};
+
+// Returns when the command has ended. Signals that end a process by default stay blocked afterwards: a
+// second Ctrl-C must not cost the caller the command's exit code.
+ChildEnd run_child(const std::vector<std::string>& command, const Variables& environment);
+
+}  // namespace tidepool::cli

@@ -1,0 +1,149 @@
+// The command line of `tidepool`: what is understood, and the help.
+#include "shim/cli/command_line.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <memory>
+
+#include "shim/cli/commands.hpp"
+
+namespace tidepool::cli {
+namespace {
+
+std::string flag_of(const SettingRow& row) {
+  std::string flag = std::string("--") + row.field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string upper(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+// Everything from the command on: after `--`, else from the first argument that is neither a flag nor a
+// flag's value. Taken out before CLI11 sees it, which would split an argument such as [1,2] at commas.
+std::vector<std::string> take_command(std::vector<std::string>& arguments, const CLI::App& run) {
+  auto word = arguments.begin() + 1;  // `run` itself
+  while (word != arguments.end() && *word != "--" && word->size() > 1 && word->front() == '-') {
+    const CLI::Option* option = run.get_option_no_throw(*word);
+    ++word;
+    if (option != nullptr && option->get_items_expected_max() > 0 && word != arguments.end()) ++word;
+  }
+  const auto command = word != arguments.end() && *word == "--" ? word + 1 : word;
+  std::vector<std::string> taken(command, arguments.end());
+  arguments.erase(word, arguments.end());
+  return taken;
+}
+
+// CLI11 knows nothing of the command, so its own usage line would leave it out.
+class RunHelp : public CLI::Formatter {
+ public:
+  RunHelp() { column_width(26); }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tidepool run [OPTIONS] [--] COMMAND [ARGUMENTS...]\n";
+  }
+};
+
+// One flag for each setting. --report is run's own: one report of all processes, not one of each.
+struct SettingFlag {
+  std::string value;
+  const CLI::Option* option = nullptr;
+};
+using SettingFlags = std::map<std::string, SettingFlag>;  // by variable
+CLI::App* add_run(CLI::App& app, RunOptions& options, SettingFlags& flags) {
+  CLI::App* run = app.add_subcommand("run", "run a command with its GPU memory from one arena");
+  run->formatter(std::make_shared<RunHelp>());
+  run->footer(
+      "The exit code is the command's. Reports are kept under ~/.cache/tidepool/reports, the last 50.\n"
+      "Example: tidepool run --mode prealloc --fraction 0.5 -- python train.py");
+  for (const SettingRow& row : setting_rows()) {
+    if (std::string_view(row.field) == "report") continue;
+    std::string help = std::string(row.meaning) + " (" + row.allowed;
+    if (*row.fallback != '\0') help += std::string("; default ") + row.fallback;
+    SettingFlag& flag = flags[row.variable];
+    flag.option = run->add_option(flag_of(row), flag.value, help + ")")->type_name(upper(row.field));
+  }
+  run->add_option("--report", options.report_file, "one JSON report of all processes, to this file")
+      ->type_name("FILE");
+  run->add_flag("--json", options.json, "end with the summary as JSON on stderr");
+  return run;
+}
+
+CLI::App* add_env(CLI::App& app, EnvOptions& options) {
+  CLI::App* env = app.add_subcommand("env", "every setting: its value here, what is allowed, its meaning");
+  env->add_flag("--library", options.library_only, "print where libtidepool.so is, and nothing else");
+  env->add_flag("--json", options.json, "for programs");
+  env->footer(
+      "The exit code is 1 if a value is not understood.\n"
+      "Example: LD_PRELOAD=$(tidepool env --library) python train.py");
+  return env;
+}
+
+CLI::App* add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App* report = app.add_subcommand("report", "show reports, several side by side");
+  report->add_option("FILE", options.files, "reports of `run`, or of single processes")
+      ->required()
+      ->type_name("");
+  report->add_flag("--json", options.json, "for programs");
+  report->footer(
+      "The exit code is 1 if a file could not be shown, 2 if none could.\n"
+      "Example: tidepool report prealloc.json ondemand.json");
+  return report;
+}
+
+int refuse(const std::string& complaint, const std::string& command) {
+  const std::string one_line = complaint.substr(0, complaint.find('\n'));
+  say(one_line + (one_line.ends_with(".") ? "" : ".") + " See tidepool " +
+      (command.empty() ? "" : command + " ") + "--help");
+  return kRefused;
+}
+
+}  // namespace
+
+void say(std::string_view line) {
+  std::string whole = "tidepool: ";
+  whole.append(line).append("\n");
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, whole.data(), whole.size());
+}
+
+int run_command_line(std::vector<std::string> arguments) {
+  CLI::App app("GPU memory of unmodified programs from one arena", "tidepool");
+  app.set_version_flag("--version", "tidepool " TIDEPOOL_VERSION);
+  app.require_subcommand(1);
+  RunOptions run_options;
+  EnvOptions env_options;
+  ReportOptions report_options;
+  SettingFlags flags;
+  CLI::App* run_command = add_run(app, run_options, flags);
+  CLI::App* env_command = add_env(app, env_options);
+  add_report(app, report_options);
+  app.footer("tidepool COMMAND --help says more.\nExample: tidepool run -- python train.py");
+
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name == "run") run_options.command = take_command(arguments, *run_command);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(arguments);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return refuse(error.what(), app.got_subcommand(run_command) || name == "env" || name == "report"
+                                    ? name
+                                    : std::string());
+  }
+  if (app.got_subcommand(run_command)) {
+    if (run_options.command.empty()) return refuse("run needs a command", "run");
+    // A flag given with nothing undoes what the environment says.
+    for (const auto& [variable, flag] : flags)
+      if (flag.option->count() > 0) run_options.settings.emplace_back(variable, flag.value);
+    return run(run_options);
+  }
+  return app.got_subcommand(env_command) ? show_environment(env_options) : show_reports(report_options);
+}
+
+}  // namespace tidepool::cli

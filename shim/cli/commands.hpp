@@ -1,0 +1,38 @@
+// The commands of `tidepool`. Each returns the exit code and writes what it says by itself.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shim/base/settings.hpp"
+#include "shim/cli/child.hpp"
+
+namespace tidepool::cli {
+
+inline constexpr int kRefused = 2;  // wrong use: nothing was run or shown
+
+struct RunOptions {
+  std::vector<std::string> command;
+  Variables settings;       // of the command: TIDEPOOL_... and its value, as given by flags
+  std::string report_file;  // the gathered report goes here too; empty: only to the user's folder
+  bool json = false;        // the summary as JSON, wherever stderr leads
+};
+int run(const RunOptions& options);
+
+struct EnvOptions {
+  bool library_only = false;
+  bool json = false;
+};
+int show_environment(const EnvOptions& options);
+
+struct ReportOptions {
+  std::vector<std::string> files;
+  bool json = false;
+};
+int show_reports(const ReportOptions& options);
+
+// "tidepool: <line>" on stderr, by one write.
+void say(std::string_view line);
+
+}  // namespace tidepool::cli

@@ -1,0 +1,96 @@
+// `tidepool run`: the command under the shim, its exit code, and what its processes reported.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "shim/cli/commands.hpp"
+#include "shim/cli/library.hpp"
+#include "shim/cli/report_store.hpp"
+#include "shim/cli/reports.hpp"
+#include "shim/cli/summary.hpp"
+
+namespace tidepool::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRunVariable = "TIDEPOOL_RUN";
+
+Settings settings_of_command(const Variables& given) {
+  return parse_settings([&](const char* name) -> const char* {
+    const auto found =
+        std::find_if(given.begin(), given.end(), [&](const auto& entry) { return entry.first == name; });
+    return found != given.end() ? found->second.c_str() : std::getenv(name);
+  });
+}
+
+// The path under which the report was kept; empty if it was not.
+std::string keep(const json& gathered, const std::string& report_file) {
+  std::string kept_as;
+  try {
+    if (!gathered["processes"].empty()) kept_as = keep_report(kept_reports_folder(), gathered);
+  } catch (const std::runtime_error& error) {
+    say(std::string("the report is not kept: ") + error.what());
+  }
+  try {
+    if (!report_file.empty()) write_report(report_file, gathered);
+  } catch (const std::runtime_error& error) {
+    say(std::string("--report: ") + error.what());
+  }
+  return kept_as;
+}
+
+void sum_up(const json& gathered, const std::string& kept_as, bool as_json) {
+  if (as_json) {
+    const std::string line = to_text(summary(gathered, kept_as)) + "\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+    return;
+  }
+  if (::isatty(STDERR_FILENO) == 0) return;
+  say(usage_line(gathered));
+  std::string next = advice(gathered);
+  if (!kept_as.empty()) next += (next.empty() ? "" : "; ") + ("all of it: tidepool report " + kept_as);
+  if (!next.empty()) say(next);
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  const Settings settings = settings_of_command(options.settings);
+  for (const SettingError& error : settings.errors) say(error.message());
+  if (!settings.errors.empty()) return kRefused;
+
+  Variables environment = options.settings;
+  const Library library = find_library();
+  if (library.problem.empty()) {
+    const char* inherited = std::getenv("LD_PRELOAD");
+    environment.emplace_back("LD_PRELOAD", with_preload(inherited == nullptr ? "" : inherited, library.path));
+  } else {
+    say(library.path + " " + library.problem +
+        "; the command runs without it. Build it, or set TIDEPOOL_LIBRARY to where it is.");
+  }
+  const char* outer = std::getenv(kRunVariable);
+  const RunFolder folder;
+  if (!folder.problem().empty()) say(folder.problem() + "; there will be no report");
+  environment.emplace_back(kRunVariable, folder.path());
+
+  CommandRun command{options.command, mode_name(settings.mode), timestamp(), "", 0};
+  const ChildEnd end = run_child(options.command, environment);
+  command.ended = timestamp();
+  command.exit_code = end.exit_code;
+  if (!end.error.empty()) say(options.command[0] + ": " + end.error);
+
+  RunFolder::Content content = folder.read();
+  if (outer != nullptr) folder.copy_to(outer);
+  json gathered = gather(command, std::move(content.reports));
+  if (!content.unreadable.empty()) gathered["unreadable"] = content.unreadable;
+  const std::string kept_as = keep(gathered, options.report_file);
+  if (library.problem.empty() && end.error.empty()) sum_up(gathered, kept_as, options.json);
+  return end.exit_code;
+}
+
+}  // namespace tidepool::cli
