@@ -27,12 +27,13 @@ std::string identity(const json& device) {
   return uuid.empty() ? "#" + to_text(member(device, "ordinal")) : uuid;
 }
 
-// ISO 8601 times in one form compare as text. What lacks a time may have run at any time.
+// ISO 8601 times in one form compare as text. What lacks a time may have run at any time, and equal
+// times may be an overlap of less than their resolution.
 bool overlap(const json& one, const json& other) {
   const auto ended_before = [](const json& first, const json& second) {
     const std::string end = text(first, "ended");
     const std::string start = text(second, "started");
-    return !end.empty() && !start.empty() && end <= start;
+    return !end.empty() && !start.empty() && end < start;
   };
   return !ended_before(one, other) && !ended_before(other, one);
 }

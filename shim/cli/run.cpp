@@ -75,8 +75,11 @@ int run(const RunOptions& options) {
   }
   const char* outer = std::getenv(kRunVariable);
   const RunFolder folder;
-  if (!folder.problem().empty()) say(folder.problem() + "; there will be no report");
-  environment.emplace_back(kRunVariable, folder.path());
+  if (folder.problem().empty()) {
+    environment.emplace_back(kRunVariable, folder.path());
+  } else {
+    say(folder.problem() + "; there will be no report");
+  }
 
   CommandRun command{options.command, mode_name(settings.mode), timestamp(), "", 0};
   const ChildEnd end = run_child(options.command, environment);
