@@ -1,3 +1,4 @@
+// Reads traces as tests/property/traces/README.md describes them, and plays them.
 #include "tests/property/replay.hpp"
 
 #include <algorithm>
