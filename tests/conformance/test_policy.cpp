@@ -146,6 +146,19 @@ TEST_CASE_METHOD(EachPolicy, "a later fence covers an earlier one, a repeated or
   CHECK(policy->snapshot().in_limbo == kMiB);
 }
 
+TEST_CASE_METHOD(EachPolicy, "a fence covers what was freed before it opened, not before the latest one") {
+  const Block earlier = get(kMiB);
+  const Block later = get(2 * kMiB);
+  put(earlier, kNoStream);
+  const Fence first = policy->open_fence();
+  put(later, kNoStream);
+  const Fence second = policy->open_fence();
+  policy->close_fence(first);
+  CHECK(policy->snapshot().in_limbo == 2 * kMiB);
+  policy->close_fence(second);
+  CHECK(policy->snapshot().in_limbo == 0);
+}
+
 TEST_CASE_METHOD(EachPolicy, "a fence does not cost a stream the reuse of its sizes") {
   std::vector<Block> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(get(3 * kMiB));
