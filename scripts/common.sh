@@ -20,7 +20,9 @@ megabytes() { du -sm "$1" 2>/dev/null | cut -f1 || true; }
 
 # The driver and a device that answers: then programs run on the real thing, else on the simulated GPU.
 has_gpu() {
-  [ -e /dev/nvidiactl ] && PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'
+  [ -e /dev/nvidiactl ] || return 1
+  # Read to its end: with pipefail, ldconfig dying of SIGPIPE behind a `grep -q` would mean "no".
+  PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep 'libcuda\.so\.1' >/dev/null
 }
 
 # venv_is_ready NAME: complete, and made from the requirements as they are now.
