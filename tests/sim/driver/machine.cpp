@@ -2,7 +2,6 @@
 #include "machine.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,13 +21,15 @@ namespace {
 
 constexpr int max_slots = 512;
 
-// Pids are reused: a slot belongs to the process that has this pid and this start time.
+// Pids are reused: a slot belongs to the process that has this pid and this start time. A zombie
+// holds no memory any more, whatever its parent waits for.
 std::uint64_t start_time(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto close = text.rfind(')');  // the name before it may hold spaces
   if (close == std::string::npos) return 0;
   const char* at = text.c_str() + close + 2;
+  if (*at == 'Z' || *at == 'X') return 0;
   for (int field = 3; field < 22; ++field) {
     at = std::strchr(at, ' ');
     if (!at) return 0;
@@ -86,9 +87,7 @@ void Machine::open_books(const char* path) {
 Machine::Slot* Machine::own_slot() {
   if (mine_) return mine_;
   for (Slot* slot = slots_; slot != slots_ + max_slots; ++slot) {
-    if (slot->pid && (::kill(static_cast<pid_t>(slot->pid), 0) == 0 || errno == EPERM) &&
-        start_time(static_cast<int>(slot->pid)) == slot->started)
-      continue;
+    if (slot->pid && start_time(static_cast<int>(slot->pid)) == slot->started) continue;
     *slot = {getpid(), start_time(getpid()), {}};
     return mine_ = slot;
   }
