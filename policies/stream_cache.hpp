@@ -4,7 +4,7 @@
 //
 // Of several blocks of one size the lowest address goes first, not the last one freed. A program frees
 // in an order of its own, and last in first out hands that permutation on from step to step: in the
-// recorded JAX loop 74 of 81 blocks moved against the step of two before, this way 1.
+// recorded JAX loop 74 of 81 blocks moved against the step of two before, this way 5 on average.
 //
 // Units: bytes. Threads: none; the owner's lock covers it. Errors: std::bad_alloc.
 #pragma once
