@@ -1,0 +1,53 @@
+// Runs a program on the simulated driver and reads what the simulator and the shim recorded.
+#include "tests/preload/harness.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace tidepool::test {
+namespace {
+
+std::map<std::string, std::uint64_t> count_entries(const std::string& log) {
+  std::map<std::string, std::uint64_t> counts;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    ++counts[nlohmann::json::parse(line).at("entry").get<std::string>()];
+  return counts;
+}
+
+}  // namespace
+
+Run run_on_simulator(const std::vector<std::string>& command, const std::string& mode,
+                     const Environment& more, std::chrono::seconds patience) {
+  const ScratchFolder scratch;
+  Environment environment{{"LD_LIBRARY_PATH", SIMULATOR_LIBRARIES},
+                          {"SIM_LOG", scratch.path("calls")},
+                          {"TIDEPOOL_REPORT", scratch.path("report")}};
+  if (!mode.empty()) {
+    environment["TIDEPOOL_MODE"] = mode;
+    environment["LD_PRELOAD"] = preload_of(SHIM);
+  }
+  for (const auto& [name, value] : more) environment[name] = value;
+  Run run{test::run(command, environment, patience), {}, count_entries(read_file(scratch.path("calls")))};
+  run.report = nlohmann::json::parse(read_file(scratch.path("report")), nullptr, false);
+  if (run.report.is_discarded()) run.report = nullptr;
+  return run;
+}
+
+const std::vector<std::string>& hook_names() {
+  static const std::vector<std::string> names{
+#define HOOK(symbol, family, version) #symbol,
+#include "shim/hook/hooks.def"
+  };
+  return names;
+}
+
+std::map<std::string, std::uint64_t> hooked_only(const std::map<std::string, std::uint64_t>& counts) {
+  std::map<std::string, std::uint64_t> hooked;
+  for (const std::string& name : hook_names())
+    if (const auto found = counts.find(name); found != counts.end() && found->second > 0)
+      hooked[name] = found->second;
+  return hooked;
+}
+
+}  // namespace tidepool::test

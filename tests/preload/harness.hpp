@@ -1,0 +1,30 @@
+// Runs a program on the simulated driver, with and without the shim, and reads what both recorded.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.hpp"
+
+namespace tidepool::test {
+
+struct Run {
+  Outcome outcome;
+  nlohmann::json report;                      // null if none was written
+  std::map<std::string, std::uint64_t> calls;  // the simulator's log by entry
+};
+
+// The simulator's variables and, with a mode, the shim in that mode. No mode: without the shim.
+Run run_on_simulator(const std::vector<std::string>& command, const std::string& mode,
+                     const Environment& more = {},
+                     std::chrono::seconds patience = std::chrono::minutes(2));
+
+// The entries of hooks.def.
+const std::vector<std::string>& hook_names();
+
+// counts[entry] for every hooked entry that is not 0.
+std::map<std::string, std::uint64_t> hooked_only(const std::map<std::string, std::uint64_t>& counts);
+
+}  // namespace tidepool::test

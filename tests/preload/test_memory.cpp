@@ -1,0 +1,80 @@
+// What the arena does for a program, seen from the driver's side.
+#include <catch2/catch.hpp>
+
+#include "tests/preload/harness.hpp"
+
+using namespace tidepool::test;
+
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+Run victim(const std::string& scenario, const std::string& mode, const Environment& more = {}) {
+  Run run = run_on_simulator({VICTIM, scenario}, mode, more);
+  INFO(scenario << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+  REQUIRE(run.outcome.exit_code == 0);
+  REQUIRE(run.report.is_object());
+  return run;
+}
+
+std::uint64_t reserved_peak(const Run& run) {
+  return run.report.at("devices").at(0).at("reserved_peak_bytes").get<std::uint64_t>();
+}
+
+}  // namespace
+
+TEST_CASE("prealloc takes its fraction at the first allocation of 1 MiB, ondemand what is asked") {
+  CHECK(reserved_peak(victim("way_dlsym", "prealloc", {{"TIDEPOOL_FRACTION", "0.5"}})) == 40 * kGiB);
+  CHECK(reserved_peak(victim("way_dlsym", "prealloc")) == 60 * kGiB);
+  CHECK(reserved_peak(victim("way_dlsym", "ondemand")) <= 8 << 20);
+}
+
+TEST_CASE("memory of cuMemFree is given out again only after a synchronise") {
+  const Run run = victim("barrier", "ondemand");
+  CHECK(run.calls.at("cuCtxSynchronize") == 2);
+  const Run fast = victim("barrier", "ondemand", {{"TIDEPOOL_FAST_FREE", "1"}});
+  // The free does not wait; the reuse does, or takes other memory.
+  CHECK(fast.calls.count("cuCtxSynchronize") <= 1);
+}
+
+TEST_CASE("TIDEPOOL_BACKING=native leaves cuMemAlloc to the driver and counts it") {
+  const Run run = victim("alloc_free", "ondemand", {{"TIDEPOOL_BACKING", "native"}});
+  CHECK(run.calls.at("cuMemAlloc_v2") == 5);
+  CHECK(run.report.at("devices").at(0).at("allocations") == 5);
+  CHECK(run.report.at("devices").at(0).at("live_bytes") == 0);
+  CHECK(run.report.at("devices").at(0).at("reserved_bytes") == 0);
+}
+
+TEST_CASE("a limit holds for both families and for the application's own cuMemCreate") {
+  const Environment limit{{"TIDEPOOL_LIMIT", "1GiB"}};
+  for (const std::string mode : {"ondemand", "prealloc"}) {
+    CHECK(reserved_peak(victim("stream_order", mode, limit)) <= kGiB);
+    const Run refused = run_on_simulator({VICTIM, "out_of_memory"}, mode, limit);
+    CHECK(refused.outcome.exit_code != 0);
+    CHECK(refused.report.at("devices").at(0).at("oom").at(0).at("requested_bytes") == 50 * kGiB);
+    CHECK(refused.report.at("devices").at(0).at("limit_bytes") == kGiB);
+  }
+}
+
+TEST_CASE("the books are empty when everything was freed") {
+  for (const std::string scenario :
+       {"alloc_free", "stream_order", "own_virtual_memory", "several_threads", "out_of_memory"})
+    for (const std::string mode : {"passthrough", "ondemand", "prealloc"}) {
+      const Run run = victim(scenario, mode);
+      const auto& device = run.report.at("devices").at(0);
+      INFO(scenario << " in " << mode << ": " << device.dump());
+      CHECK(device.at("live_bytes") == 0);
+      CHECK(device.at("allocations") == device.at("frees"));
+      CHECK(device.at("requested_peak_bytes") <= device.at("reserved_peak_bytes"));
+    }
+}
+
+TEST_CASE("an out-of-memory is in the report with what was asked, also of a process that dies of it") {
+  for (const std::string mode : {"passthrough", "ondemand", "prealloc"}) {
+    const Run run = victim("out_of_memory", mode);
+    const auto& events = run.report.at("devices").at(0).at("oom");
+    REQUIRE(events.size() == 1);
+    CHECK(events.at(0).at("entry") == "cuMemAlloc_v2");
+    CHECK(events.at(0).at("requested_bytes") == 50 * kGiB);
+  }
+}

@@ -1,0 +1,82 @@
+// Every scenario of the victim in every mode: same answers as without the shim, and exact counts.
+#include <catch2/catch.hpp>
+
+#include "tests/preload/harness.hpp"
+
+using namespace tidepool::test;
+using Counts = std::map<std::string, std::uint64_t>;
+
+namespace {
+
+const std::vector<std::string> kScenarios{
+    "way_dlsym", "way_procaddress", "way_procaddress_versions", "way_default_scope", "way_reload",
+    "no_driver_in_process", "alloc_free", "wrong_calls", "stream_order", "address_answers", "out_of_memory",
+    "memory_handed_to_the_driver", "own_virtual_memory", "several_threads", "barrier", "context_death",
+    "capture_beside_frees", "fork_before_start", "fork_after_start", "live_at_exit",
+    "calls_from_last_destructor", "probe_only"};
+
+Run victim(const std::string& scenario, const std::string& mode, const Environment& more = {}) {
+  return run_on_simulator({VICTIM, scenario}, mode, more);
+}
+
+// A forked child's calls are in the simulator's log and in no report of the parent; a program that
+// never starts the driver has no report.
+bool is_counted(const std::string& scenario) {
+  return !scenario.starts_with("fork_") && scenario != "no_driver_in_process";
+}
+
+}  // namespace
+
+TEST_CASE("a program behaves in every mode as it does without the shim") {
+  for (const std::string& scenario : kScenarios) {
+    const Run plain = victim(scenario, "");
+    INFO(scenario << " without the shim: " << plain.outcome.out << plain.outcome.err);
+    REQUIRE(plain.outcome.exit_code == 0);
+    for (const std::string mode : {"off", "passthrough", "ondemand", "prealloc"}) {
+      const Run run = victim(scenario, mode);
+      INFO(scenario << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+      CHECK(run.outcome.exit_code == 0);
+      CHECK(run.outcome.out == plain.outcome.out);
+      CHECK(run.outcome.err == plain.outcome.err);
+    }
+  }
+}
+
+TEST_CASE("passthrough counts exactly the calls that the driver received") {
+  for (const std::string& scenario : kScenarios) {
+    if (!is_counted(scenario)) continue;
+    const Run run = victim(scenario, "passthrough");
+    INFO(scenario << ": " << run.outcome.out << run.outcome.err);
+    REQUIRE(!run.calls.empty());
+    REQUIRE(run.report.is_object());
+    CHECK(run.report.at("intercepted").get<Counts>() == hooked_only(run.calls));
+  }
+}
+
+TEST_CASE("driver_calls is what the driver received, in the modes with an arena too") {
+  for (const std::string& scenario : kScenarios) {
+    if (!is_counted(scenario)) continue;
+    for (const std::string mode : {"ondemand", "prealloc"}) {
+      const Run run = victim(scenario, mode);
+      INFO(scenario << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+      REQUIRE(!run.calls.empty());
+      REQUIRE(run.report.is_object());
+      CHECK(hooked_only(run.report.at("driver_calls").get<Counts>()) == hooked_only(run.calls));
+    }
+  }
+}
+
+TEST_CASE("off does not count, report or change a look-up") {
+  const Run run = victim("alloc_free", "off");
+  CHECK(run.report.is_null());
+  CHECK(run.calls == victim("alloc_free", "").calls);
+}
+
+TEST_CASE("bare cuInit takes no memory and builds no arena") {
+  for (const std::string mode : {"ondemand", "prealloc"}) {
+    const Run run = victim("probe_only", mode);
+    CHECK(run.calls.count("cuMemCreate") == 0);
+    CHECK(run.calls.count("cuMemAddressReserve") == 0);
+    CHECK(run.report.at("devices").empty());
+  }
+}

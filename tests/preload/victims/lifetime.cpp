@@ -1,0 +1,123 @@
+// Contexts and captures that end, processes that begin and end.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/preload/victims/driver.hpp"
+#include "tests/preload/victims/scenarios.hpp"
+
+namespace {
+
+int exit_code_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+void context_death() {
+  OK(CU(cuInit)(0));
+  for (int round = 0; round < 3; ++round) {
+    CUcontext context = nullptr;
+    OK(CU(cuCtxCreate_v2)(&context, 0, 0));
+    CUdeviceptr block = 0;
+    // More than half of the device each time: the third round works only if each context took its own.
+    OK(CU(cuMemAlloc_v2)(&block, 45 * kGiB));
+    OK(CU(cuCtxDestroy_v2)(context));
+  }
+  start_driver();
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAlloc_v2)(&block, 45 * kGiB));
+  OK(CU(cuDevicePrimaryCtxReset_v2)(0));
+  start_driver();
+  OK(CU(cuMemAlloc_v2)(&block, 45 * kGiB));
+}
+
+// A synchronise of ours during a capture would invalidate it.
+void capture_beside_frees() {
+  CUcontext context = start_driver();
+  CUstream stream = nullptr;
+  OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    OK(CU(cuCtxSetCurrent)(context));
+    CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+    OK(CU(cuThreadExchangeStreamCaptureMode)(&relaxed));
+    while (!stop) {
+      CUdeviceptr block = 0;
+      OK(CU(cuMemAllocAsync)(&block, 5 * kMiB, nullptr));
+      OK(CU(cuMemFreeAsync)(block, nullptr));
+    }
+  });
+  for (int round = 0; round < 200; ++round) {
+    OK(CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CUgraph graph = nullptr;
+    OK(CU(cuStreamEndCapture)(stream, &graph));
+    HOLDS(graph != nullptr);
+    OK(CU(cuGraphDestroy)(graph));
+  }
+  stop = true;
+  other.join();
+}
+
+void fork_before_start() {
+  driver_handle();
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    start_driver();
+    alloc_free();
+    exit(0);
+  }
+  HOLDS(exit_code_of(child) == 0);
+}
+
+void fork_after_start() {
+  start_driver();
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAlloc_v2)(&block, kMiB));
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    CUdeviceptr other = 9;
+    // The driver does not work in a forked child, and says so itself.
+    FAILS(CUDA_ERROR_NOT_INITIALIZED, CU(cuMemAlloc_v2)(&other, kMiB));
+    HOLDS(other == 9);
+    exit(0);
+  }
+  HOLDS(exit_code_of(child) == 0);
+  OK(CU(cuMemFree_v2)(block));
+}
+
+void live_at_exit() {
+  start_driver();
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAlloc_v2)(&block, 3 * kMiB));
+  OK(CU(cuMemAllocAsync)(&block, 3 * kMiB, nullptr));
+}
+
+void calls_from_last_destructor() {
+  static CUdeviceptr block = 0;
+  // Registered before cuInit, so it runs after the driver has been torn down.
+  struct Last {
+    ~Last() {
+      const CUresult result = CU(cuMemFree_v2)(block);
+      std::printf("last free: %s\n", result == CUDA_ERROR_DEINITIALIZED ? "deinitialized" : "something else");
+    }
+  };
+  static Last last;
+  driver_handle();
+  start_driver();
+  OK(CU(cuMemAlloc_v2)(&block, 3 * kMiB));
+}
+
+// Worker processes of frameworks probe for a device and stop there.
+void probe_only() {
+  OK(CU(cuInit)(0));
+  int count = 0;
+  OK(CU(cuDeviceGetCount)(&count));
+  std::printf("devices: %d\n", count);
+}

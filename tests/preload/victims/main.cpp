@@ -1,0 +1,29 @@
+// victim SCENARIO: runs one scenario by name.
+#include <cstdio>
+#include <cstring>
+
+#include "tests/preload/victims/scenarios.hpp"
+
+int main(int count, char** arguments) {
+  struct Row {
+    const char* name;
+    void (*run)();
+  };
+#define ROW(scenario) {#scenario, scenario}
+  const Row rows[] = {
+      ROW(way_dlsym), ROW(way_procaddress), ROW(way_procaddress_versions), ROW(way_default_scope),
+      ROW(way_reload), ROW(no_driver_in_process), ROW(alloc_free), ROW(wrong_calls), ROW(stream_order),
+      ROW(address_answers), ROW(out_of_memory), ROW(memory_handed_to_the_driver), ROW(own_virtual_memory),
+      ROW(several_threads), ROW(barrier), ROW(context_death), ROW(capture_beside_frees),
+      ROW(fork_before_start), ROW(fork_after_start), ROW(live_at_exit), ROW(calls_from_last_destructor),
+      ROW(probe_only)};
+#undef ROW
+  for (const Row& row : rows)
+    if (count == 2 && std::strcmp(arguments[1], row.name) == 0) {
+      row.run();
+      std::printf("done\n");
+      return 0;
+    }
+  std::fprintf(stderr, "usage: victim SCENARIO\n");
+  return 2;
+}

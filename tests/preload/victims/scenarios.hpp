@@ -1,0 +1,31 @@
+// The scenarios of the victim program, by file: each does one thing that a shim can get wrong, prints
+// only what must be equal with and without one, and exits 0.
+#pragma once
+
+// ways.cpp: the ways to the driver
+void way_dlsym();
+void way_procaddress();
+void way_procaddress_versions();
+void way_default_scope();
+void way_reload();
+void no_driver_in_process();
+
+// memory.cpp: what memory calls answer
+void alloc_free();
+void wrong_calls();
+void stream_order();
+void address_answers();
+void out_of_memory();
+void memory_handed_to_the_driver();
+void own_virtual_memory();
+void several_threads();
+void barrier();
+
+// lifetime.cpp: contexts, captures, processes that begin and end
+void context_death();
+void capture_beside_frees();
+void fork_before_start();
+void fork_after_start();
+void live_at_exit();
+void calls_from_last_destructor();
+void probe_only();
