@@ -57,12 +57,10 @@ void in_child() {
 [[gnu::constructor]] void watch_forks() { pthread_atfork(nullptr, nullptr, in_child); }
 
 nlohmann::json value_of(const Argument& argument, CUresult result) {
-  const bool out = argument.kind == Argument::Kind::hexadecimal_out || argument.kind == Argument::Kind::size_out ||
-                   argument.kind == Argument::Kind::int_out;
+  const bool out = argument.kind == Argument::Kind::word_out || argument.kind == Argument::Kind::int_out;
   if (out && (!argument.value || result != CUDA_SUCCESS)) return nullptr;
   switch (argument.kind) {
-    case Argument::Kind::hexadecimal_out:
-    case Argument::Kind::size_out: return *reinterpret_cast<const std::uint64_t*>(argument.value);
+    case Argument::Kind::word_out: return *reinterpret_cast<const std::uint64_t*>(argument.value);
     case Argument::Kind::int_out: return *reinterpret_cast<const int*>(argument.value);
     case Argument::Kind::text:
       return argument.value ? nlohmann::json(reinterpret_cast<const char*>(argument.value)) : nullptr;

@@ -37,17 +37,17 @@ void set_life(Life value);
 
 // A parameter as the log writes it. Out-parameters are read after the call, on success only.
 struct Argument {
-  enum class Kind { integer, hexadecimal, hexadecimal_out, size_out, int_out, text } kind;
+  enum class Kind { value, word_out, int_out, text } kind;
   const char* name;
   std::uint64_t value;
 };
 
 template <typename T>
 Argument argument(const char* name, T value) {
-  if constexpr (std::is_same_v<T, CUdeviceptr*>) {  // before size_t*: told apart by the name's type only
-    return {Argument::Kind::hexadecimal_out, name, reinterpret_cast<std::uint64_t>(value)};
+  if constexpr (std::is_same_v<T, CUdeviceptr*>) {  // also the handles of cuMemCreate: the same type
+    return {Argument::Kind::word_out, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_same_v<T, std::size_t*>) {
-    return {Argument::Kind::size_out, name, reinterpret_cast<std::uint64_t>(value)};
+    return {Argument::Kind::word_out, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_same_v<T, int*>) {
     return {Argument::Kind::int_out, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_same_v<T, void**> || std::is_same_v<T, CUstream*> ||
@@ -55,17 +55,15 @@ Argument argument(const char* name, T value) {
                        std::is_same_v<T, CUmemoryPool*> || std::is_same_v<T, CUgraph*> ||
                        std::is_same_v<T, CUgraphExec*> || std::is_same_v<T, CUmodule*> ||
                        std::is_same_v<T, CUfunction*>) {
-    return {Argument::Kind::hexadecimal_out, name, reinterpret_cast<std::uint64_t>(value)};
+    return {Argument::Kind::word_out, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_same_v<T, const char*>) {
     return {Argument::Kind::text, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_pointer_v<T>) {
-    return {Argument::Kind::hexadecimal, name, reinterpret_cast<std::uint64_t>(value)};
-  } else if constexpr (std::is_same_v<T, CUdeviceptr>) {  // also size_t's cousin: a length reads well in hex too
-    return {Argument::Kind::integer, name, static_cast<std::uint64_t>(value)};
+    return {Argument::Kind::value, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
-    return {Argument::Kind::integer, name, static_cast<std::uint64_t>(value)};
+    return {Argument::Kind::value, name, static_cast<std::uint64_t>(value)};
   } else {
-    return {Argument::Kind::integer, name, 0};  // a struct by value or a float: not written
+    return {Argument::Kind::value, name, 0};  // a struct by value or a float: not written
   }
 }
 
