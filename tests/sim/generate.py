@@ -25,6 +25,8 @@ import sys
 BEFORE_INIT = {'cuInit', 'cuDriverGetVersion', 'cuGetErrorString', 'cuGetErrorName', 'cuGetProcAddress',
                'cuGetProcAddress_v2', 'cuGetExportTable', 'cuLogsRegisterCallback',
                'cuLogsUnregisterCallback', 'cuLogsCurrent', 'cuLogsDumpToFile', 'cuLogsDumpToMemory'}
+# Parameters that give back one pointer; other void** are arrays.
+POINTERS_OUT = {('void **', 'pp'), ('void **', 'pfn')}
 # Files that the exported functions are spread over: they compile side by side.
 PARTS = 4
 SUFFIX = re.compile(r'(_ptsz|_ptds)$')
@@ -111,7 +113,7 @@ def exported_function(name, parameters, implemented, declared):
             [k for k, _ in declared[base]] == [k for k, _ in parameters]:
         target, scope = base, '  PerThreadScope per_thread;\n'
     arguments = ', '.join(n for _, n in parameters)
-    logged = ', '.join(f'argument("{n}", {n})' for _, n in parameters)
+    logged = ', '.join(f'{"pointer_out" if (k, n) in POINTERS_OUT else "argument"}("{n}", {n})' for k, n in parameters)
     gate = 'always' if name in BEFORE_INIT else 'initialized'
     text = f'extern "C" SIM_EXPORT CUresult {name}({signature(parameters)}) {{\n'
     text += f'  Call call(Name::{name}, Gate::{gate});\n'

@@ -37,7 +37,8 @@ Error start() {
   static CUcontext retained[16];
   if (chosen_device < 0 || chosen_device >= 16) return invalid_device;
   if (!retained[chosen_device])
-    if (const CUresult result = driver().primary_retain(&retained[chosen_device], chosen_device)) return result;
+    if (const CUresult result = driver().primary_retain(&retained[chosen_device], chosen_device))
+      return result;
   return driver().ctx_set_current(retained[chosen_device]);
 }
 
@@ -86,7 +87,8 @@ CUDART Error cudaGetDeviceCount(int* count) {
 CUDART Error cudaGetDevice(int* device) {
   if (!device) return keep(invalid_value);
   CUcontext current = nullptr;
-  if (driver().present && !driver().ctx_get_current(&current) && current) return keep(driver().ctx_get_device(device));
+  if (driver().present && !driver().ctx_get_current(&current) && current)
+    return keep(driver().ctx_get_device(device));
   *device = chosen_device;
   return success;
 }
@@ -133,7 +135,9 @@ CUDART Error cudaFree(void* address) {
 CUDART Error cudaMallocManaged(void** address, size_t bytes, unsigned flags) {
   return call(driver().mem_alloc_managed, reinterpret_cast<CUdeviceptr*>(address), bytes, flags);
 }
-CUDART Error cudaMallocHost(void** address, size_t bytes) { return call(driver().mem_host_alloc, address, bytes, 0u); }
+CUDART Error cudaMallocHost(void** address, size_t bytes) {
+  return call(driver().mem_host_alloc, address, bytes, 0u);
+}
 CUDART Error cudaHostAlloc(void** address, size_t bytes, unsigned flags) {
   return call(driver().mem_host_alloc, address, bytes, flags);
 }
@@ -142,7 +146,8 @@ CUDART Error cudaMallocAsync(void** address, size_t bytes, CUstream stream) {
   return call(driver().mem_alloc_async, reinterpret_cast<CUdeviceptr*>(address), bytes, stream);
 }
 CUDART Error cudaMallocFromPoolAsync(void** address, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return call(driver().mem_alloc_from_pool_async, reinterpret_cast<CUdeviceptr*>(address), bytes, pool, stream);
+  return call(driver().mem_alloc_from_pool_async, reinterpret_cast<CUdeviceptr*>(address), bytes, pool,
+              stream);
 }
 CUDART Error cudaFreeAsync(void* address, CUstream stream) {
   return call(driver().mem_free_async, pointer(address), stream);
@@ -185,7 +190,8 @@ CUDART Error cudaPointerGetAttributes(PointerAttributes* out, const void* addres
                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
                                  CU_POINTER_ATTRIBUTE_HOST_POINTER};
   void* answers[] = {&type, &managed, &device, &on_device, &on_host};
-  if (const Error error = call(driver().pointer_get_attributes, 5u, asked, answers, pointer(address))) return error;
+  if (const Error error = call(driver().pointer_get_attributes, 5u, asked, answers, pointer(address)))
+    return error;
   *out = {managed ? 3 : static_cast<int>(type), device, on_device, on_host, {}};
   return success;
 }
@@ -206,19 +212,22 @@ CUDART Error cudaStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 CUDART Error cudaStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   return call(driver().stream_is_capturing, stream, status);
 }
-CUDART Error cudaStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                         const CUgraphNode** dependencies, size_t* count) {
+CUDART Error cudaStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                         CUgraph* graph, const CUgraphNode** dependencies, size_t* count) {
   return call(driver().stream_get_capture_info, stream, status, id, graph, dependencies, count);
 }
-CUDART Error cudaStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                         const CUgraphNode** dependencies, const void** edges, size_t* count) {
+CUDART Error cudaStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                         CUgraph* graph, const CUgraphNode** dependencies, const void** edges,
+                                         size_t* count) {
   if (edges) *edges = nullptr;
   return call(driver().stream_get_capture_info, stream, status, id, graph, dependencies, count);
 }
-CUDART Error cudaStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                      const CUgraphNode** dependencies, const void** edges, size_t* count) {
+CUDART Error cudaStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                      CUgraph* graph, const CUgraphNode** dependencies, const void** edges,
+                                      size_t* count) {
 #if CUDART_VERSION_NUMBER < 13000  // three parameters before 13
-  static_cast<void>(graph), static_cast<void>(dependencies), static_cast<void>(edges), static_cast<void>(count);
+  static_cast<void>(graph), static_cast<void>(dependencies), static_cast<void>(edges),
+      static_cast<void>(count);
   return cudaStreamGetCaptureInfo_v2(stream, status, id, nullptr, nullptr, nullptr);
 #else
   return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, edges, count);
@@ -230,11 +239,17 @@ CUDART Error cudaThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 CUDART Error cudaLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   return call(driver().launch_host_func, stream, function, data);
 }
-CUDART Error cudaEventCreateWithFlags(CUevent* event, unsigned flags) { return call(driver().event_create, event, flags); }
+CUDART Error cudaEventCreateWithFlags(CUevent* event, unsigned flags) {
+  return call(driver().event_create, event, flags);
+}
 CUDART Error cudaEventCreate(CUevent* event) { return cudaEventCreateWithFlags(event, 0); }
 CUDART Error cudaEventDestroy(CUevent event) { return call(driver().event_destroy, event); }
-CUDART Error cudaEventRecord(CUevent event, CUstream stream) { return call(driver().event_record, event, stream); }
-CUDART Error cudaEventRecordWithFlags(CUevent event, CUstream stream, unsigned) { return cudaEventRecord(event, stream); }
+CUDART Error cudaEventRecord(CUevent event, CUstream stream) {
+  return call(driver().event_record, event, stream);
+}
+CUDART Error cudaEventRecordWithFlags(CUevent event, CUstream stream, unsigned) {
+  return cudaEventRecord(event, stream);
+}
 CUDART Error cudaEventQuery(CUevent event) { return call(driver().event_query, event); }
 CUDART Error cudaEventSynchronize(CUevent event) { return call(driver().event_synchronize, event); }
 CUDART Error cudaEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
@@ -245,10 +260,12 @@ CUDART Error cudaGetDriverEntryPointByVersion(const char* name, void** function,
                                               unsigned long long flags, int* status) {
   if (!driver().present) return keep(insufficient_driver);
   CUdriverProcAddressQueryResult found{};
-  const Error error = keep(driver().get_proc_address(name, function, static_cast<int>(version), flags, &found));
+  const Error error =
+      keep(driver().get_proc_address(name, function, static_cast<int>(version), flags, &found));
   if (status) *status = static_cast<int>(found);
   return error;
 }
-CUDART Error cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags, int* status) {
+CUDART Error cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,
+                                     int* status) {
   return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION_NUMBER, flags, status);
 }

@@ -32,11 +32,14 @@ Driver resolve() {
   all &= get("cuDevicePrimaryCtxRetain", 7000, found.primary_retain);
   all &= get("cuDevicePrimaryCtxReset", 11000, found.primary_reset);
   all &= get("cuDevicePrimaryCtxGetState", 7000, found.primary_get_state);
-  all &= get("cuCtxSetCurrent", 4000, found.ctx_set_current) && get("cuCtxGetCurrent", 4000, found.ctx_get_current);
-  all &= get("cuCtxGetDevice", 2000, found.ctx_get_device) && get("cuCtxSynchronize", 2000, found.ctx_synchronize);
+  all &= get("cuCtxSetCurrent", 4000, found.ctx_set_current) &&
+         get("cuCtxGetCurrent", 4000, found.ctx_get_current);
+  all &= get("cuCtxGetDevice", 2000, found.ctx_get_device) &&
+         get("cuCtxSynchronize", 2000, found.ctx_synchronize);
   all &= get("cuCtxGetStreamPriorityRange", 5050, found.stream_priority_range);
   all &= get("cuMemAlloc", 3020, found.mem_alloc) && get("cuMemFree", 3020, found.mem_free);
-  all &= get("cuMemAllocManaged", 6000, found.mem_alloc_managed) && get("cuMemGetInfo", 3020, found.mem_get_info);
+  all &= get("cuMemAllocManaged", 6000, found.mem_alloc_managed) &&
+         get("cuMemGetInfo", 3020, found.mem_get_info);
   all &= get("cuMemHostAlloc", 2020, found.mem_host_alloc) && get("cuMemFreeHost", 2000, found.mem_free_host);
   all &= get("cuMemAllocAsync", 11020, found.mem_alloc_async);
   all &= get("cuMemAllocFromPoolAsync", 11020, found.mem_alloc_from_pool_async);
@@ -49,7 +52,8 @@ Driver resolve() {
   all &= get("cuMemsetD8", 3020, found.memset_d8) && get("cuMemsetD8Async", 3020, found.memset_d8_async);
   all &= get("cuStreamCreateWithPriority", 5050, found.stream_create_with_priority);
   all &= get("cuStreamDestroy", 4000, found.stream_destroy);
-  all &= get("cuStreamSynchronize", 2000, found.stream_synchronize) && get("cuStreamQuery", 2000, found.stream_query);
+  all &= get("cuStreamSynchronize", 2000, found.stream_synchronize) &&
+         get("cuStreamQuery", 2000, found.stream_query);
   all &= get("cuStreamWaitEvent", 3020, found.stream_wait_event);
   all &= get("cuStreamIsCapturing", 10000, found.stream_is_capturing);
   all &= get("cuStreamGetCaptureInfo", 11030, found.stream_get_capture_info);

@@ -23,7 +23,8 @@ CUDART void** __cudaRegisterFatBinary(void*) {
 }
 CUDART void __cudaRegisterFatBinaryEnd(void**) {}
 CUDART void __cudaUnregisterFatBinary(void**) {}
-CUDART void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*) {}
+CUDART void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*,
+                                   int*) {}
 CUDART void __cudaRegisterVar(void**, char*, char*, const char*, int, unsigned long, int, int) {}
 CUDART void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, unsigned long, int, int) {}
 CUDART char __cudaInitModule(void**) { return 1; }
@@ -44,7 +45,8 @@ CUDART int cudaLaunchKernelExC(const void*, const void*, void**) { return 0; }
 CUDART int cudaFuncSetAttribute(const void*, int, int) { return 0; }
 CUDART int cudaFuncGetAttributes(void*, const void*) { return 0; }
 CUDART int cudaFuncSetCacheConfig(const void*, int) { return 0; }
-CUDART int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int, unsigned long, unsigned) {
+CUDART int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int,
+                                                                  unsigned long, unsigned) {
   *blocks = 2;
   return 0;
 }

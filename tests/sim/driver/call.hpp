@@ -27,7 +27,7 @@ enum class Gate { always, initialized };
 
 // Where the driver stands in the life of its process.
 enum class Life : int {
-  fresh,     // no cuInit yet
+  fresh,  // no cuInit yet
   running,
   over,      // exit handlers have run: CUDA_ERROR_DEINITIALIZED
   orphaned,  // child of a fork after cuInit: CUDA_ERROR_NOT_INITIALIZED for ever
@@ -50,11 +50,10 @@ Argument argument(const char* name, T value) {
     return {Argument::Kind::word_out, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_same_v<T, int*>) {
     return {Argument::Kind::int_out, name, reinterpret_cast<std::uint64_t>(value)};
-  } else if constexpr (std::is_same_v<T, void**> || std::is_same_v<T, CUstream*> ||
-                       std::is_same_v<T, CUevent*> || std::is_same_v<T, CUcontext*> ||
-                       std::is_same_v<T, CUmemoryPool*> || std::is_same_v<T, CUgraph*> ||
-                       std::is_same_v<T, CUgraphExec*> || std::is_same_v<T, CUmodule*> ||
-                       std::is_same_v<T, CUfunction*>) {
+  } else if constexpr (std::is_same_v<T, CUstream*> || std::is_same_v<T, CUevent*> ||
+                       std::is_same_v<T, CUcontext*> || std::is_same_v<T, CUmemoryPool*> ||
+                       std::is_same_v<T, CUgraph*> || std::is_same_v<T, CUgraphExec*> ||
+                       std::is_same_v<T, CUmodule*> || std::is_same_v<T, CUfunction*>) {
     return {Argument::Kind::word_out, name, reinterpret_cast<std::uint64_t>(value)};
   } else if constexpr (std::is_same_v<T, const char*>) {
     return {Argument::Kind::text, name, reinterpret_cast<std::uint64_t>(value)};
@@ -65,6 +64,11 @@ Argument argument(const char* name, T value) {
   } else {
     return {Argument::Kind::value, name, 0};  // a struct by value or a float: not written
   }
+}
+
+// A void** that gives back one pointer. Others are arrays, perhaps empty, and not followed.
+inline Argument pointer_out(const char* name, void** value) {
+  return {Argument::Kind::word_out, name, reinterpret_cast<std::uint64_t>(value)};
 }
 
 class Call {

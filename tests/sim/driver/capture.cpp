@@ -15,7 +15,8 @@ void invalidate(Capture& capture) { capture.invalidated = true; }
 CUresult refuse_implicit(const Stream* stream, bool invalidating = true) {
   if (stream != stream->context->legacy.get()) return CUDA_SUCCESS;
   for (const auto& capture : state().captures) {
-    if (capture->origin->context != stream->context || capture->origin->flags & CU_STREAM_NON_BLOCKING) continue;
+    if (capture->origin->context != stream->context || capture->origin->flags & CU_STREAM_NON_BLOCKING)
+      continue;
     if (invalidating) invalidate(*capture);
     return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   }
@@ -35,7 +36,8 @@ void leave_capture(const Capture* capture) {
 }
 
 CUresult begin_capture(CUstream handle, CUgraph graph, CUstreamCaptureMode mode) {
-  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = nullptr;
   SIM_TRY(find_stream(handle, &stream));
   // cuda.h: "must not be the legacy stream".
@@ -80,7 +82,8 @@ CUresult capture_info(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t
 GraphNode* capture_node(Stream* stream, CUgraphNodeType type, std::function<void()> work) {
   Graph* graph = state().graphs.find(stream->capture->graph);
   if (!graph) return nullptr;
-  graph->nodes.push_back(std::make_unique<GraphNode>(GraphNode{type, std::move(work), stream->capture_tail, graph}));
+  graph->nodes.push_back(
+      std::make_unique<GraphNode>(GraphNode{type, std::move(work), stream->capture_tail, graph}));
   stream->capture_tail = {graph->nodes.back().get()};
   return graph->nodes.back().get();
 }
@@ -119,7 +122,8 @@ CUresult refuse_unsafe() {
   if (state().captures.empty() || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
   for (const auto& capture : state().captures) {
     const bool own = capture->thread == thread_id() && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-    const bool others = thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    const bool others =
+        thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (!own && !others) continue;
     invalidate(*capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -142,9 +146,9 @@ CUresult SIM_ENTRY(cuStreamBeginCapture)(CUstream hStream) {
   return entry::cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-CUresult SIM_ENTRY(cuStreamBeginCaptureToGraph)(CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies,
-                                                const CUgraphEdgeData*, size_t numDependencies,
-                                                CUstreamCaptureMode mode) {
+CUresult SIM_ENTRY(cuStreamBeginCaptureToGraph)(CUstream hStream, CUgraph hGraph,
+                                                const CUgraphNode* dependencies, const CUgraphEdgeData*,
+                                                size_t numDependencies, CUstreamCaptureMode mode) {
   const Lock lock;
   if (!state().graphs.find(hGraph) || (numDependencies && !dependencies)) return CUDA_ERROR_INVALID_VALUE;
   SIM_TRY(begin_capture(hStream, hGraph, mode));
@@ -184,13 +188,15 @@ CUresult SIM_ENTRY(cuStreamGetCaptureInfo)(CUstream hStream, CUstreamCaptureStat
 }
 CUresult SIM_ENTRY(cuStreamGetCaptureInfo_v2)(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
                                               cuuint64_t* id_out, CUgraph* graph_out,
-                                              const CUgraphNode** dependencies_out, size_t* numDependencies_out) {
+                                              const CUgraphNode** dependencies_out,
+                                              size_t* numDependencies_out) {
   return capture_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
 }
 CUresult SIM_ENTRY(cuStreamGetCaptureInfo_v3)(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
                                               cuuint64_t* id_out, CUgraph* graph_out,
                                               const CUgraphNode** dependencies_out,
-                                              const CUgraphEdgeData** edgeData_out, size_t* numDependencies_out) {
+                                              const CUgraphEdgeData** edgeData_out,
+                                              size_t* numDependencies_out) {
   if (edgeData_out) *edgeData_out = nullptr;
   return capture_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
 }

@@ -98,7 +98,7 @@ struct Context {
   std::uint64_t id = 0;
   unsigned flags = 0;
   bool primary = false;
-  std::unique_ptr<Stream> legacy;                                     // the default stream
+  std::unique_ptr<Stream> legacy;                                   // the default stream
   std::unordered_map<int, std::unique_ptr<Stream>> thread_default;  // by thread id
   std::unordered_map<int, std::size_t> limits;
   std::unordered_set<std::uint64_t> peers;  // ids of contexts whose memory it may use

@@ -6,7 +6,8 @@
 namespace sim {
 namespace {
 
-std::uint64_t extent(std::size_t pitch, std::size_t slice, std::size_t width, std::size_t height, std::size_t depth) {
+std::uint64_t extent(std::size_t pitch, std::size_t slice, std::size_t width, std::size_t height,
+                     std::size_t depth) {
   return (depth - 1) * slice + (height - 1) * pitch + width;
 }
 
@@ -54,8 +55,8 @@ CUresult plan_copy(const Box& to, const Box& from, std::size_t width, std::size_
 }
 
 CUresult plan_copy(const CUDA_MEMCPY3D& copy, std::function<void()>* work) {
-  const auto box = [](CUmemorytype type, CUdeviceptr device, const void* host, std::size_t pitch, std::size_t height,
-                      std::size_t x, std::size_t y, std::size_t z) {
+  const auto box = [](CUmemorytype type, CUdeviceptr device, const void* host, std::size_t pitch,
+                      std::size_t height, std::size_t x, std::size_t y, std::size_t z) {
     const std::uint64_t base = type == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(host) : device;
     return Box{type, base + z * pitch * height + y * pitch + x, pitch, pitch * height};
   };

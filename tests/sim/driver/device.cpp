@@ -14,8 +14,8 @@
 namespace sim {
 namespace {
 
-constexpr std::uint64_t unit = 512;            // alignment of small blocks (guess; cuda.h asks for 256)
-constexpr std::uint64_t small_limit = 1 << 20; // guess: from here on a block has pages of its own
+constexpr std::uint64_t unit = 512;             // alignment of small blocks (guess; cuda.h asks for 256)
+constexpr std::uint64_t small_limit = 1 << 20;  // guess: from here on a block has pages of its own
 constexpr std::uint64_t punch_limit = 16 << 20;
 constexpr std::uint64_t pages_end = 1ull << 46;  // offsets of cuMemCreate: no fragmentation to think of
 
@@ -72,7 +72,8 @@ std::uint64_t Device::take_pages(Ranges& from, std::uint64_t bytes) {
 // Gives the host its memory back. Small pieces are not worth a system call: they are used again.
 void Device::punch(std::uint64_t offset, std::uint64_t bytes) {
   if (bytes >= punch_limit)
-    ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(bytes));
 }
 
 std::uint64_t Device::allocate(std::uint64_t bytes) {

@@ -43,9 +43,9 @@ class Device {
   int file_ = -1;
   std::uint64_t heap_base_ = 0;
   std::uint64_t heap_bytes_ = 0;
-  Ranges large_;   // whole free pages of the heap, without budget
-  Ranges small_;   // free pieces of pages that small allocations share, with budget
-  Ranges offsets_; // free offsets behind the heap, without budget
+  Ranges large_;    // whole free pages of the heap, without budget
+  Ranges small_;    // free pieces of pages that small allocations share, with budget
+  Ranges offsets_;  // free offsets behind the heap, without budget
 };
 
 }  // namespace sim

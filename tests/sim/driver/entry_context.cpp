@@ -80,7 +80,8 @@ CUresult SIM_ENTRY(cuCtxCreate)(CUcontext* pctx, unsigned int flags, CUdevice de
 CUresult SIM_ENTRY(cuCtxCreate_v2)(CUcontext* pctx, unsigned int flags, CUdevice dev) {
   return create_context(pctx, flags, dev);
 }
-CUresult SIM_ENTRY(cuCtxCreate_v3)(CUcontext* pctx, CUexecAffinityParam*, int, unsigned int flags, CUdevice dev) {
+CUresult SIM_ENTRY(cuCtxCreate_v3)(CUcontext* pctx, CUexecAffinityParam*, int, unsigned int flags,
+                                   CUdevice dev) {
   return create_context(pctx, flags, dev);
 }
 CUresult SIM_ENTRY(cuCtxCreate_v4)(CUcontext* pctx, CUctxCreateParams*, unsigned int flags, CUdevice dev) {
@@ -158,7 +159,8 @@ CUresult SIM_ENTRY(cuCtxGetFlags)(unsigned int* flags) {
   const Lock lock;
   Context* context = nullptr;
   SIM_TRY(current_context(&context));
-  *flags = context->primary ? state().primary_flags[static_cast<std::size_t>(context->device)] : context->flags;
+  *flags =
+      context->primary ? state().primary_flags[static_cast<std::size_t>(context->device)] : context->flags;
   return CUDA_SUCCESS;
 }
 
@@ -248,7 +250,9 @@ CUresult SIM_ENTRY(cuDevicePrimaryCtxRelease)(CUdevice dev) { return release_pri
 CUresult SIM_ENTRY(cuDevicePrimaryCtxRelease_v2)(CUdevice dev) { return release_primary(dev); }
 CUresult SIM_ENTRY(cuDevicePrimaryCtxReset)(CUdevice dev) { return reset_primary(dev); }
 CUresult SIM_ENTRY(cuDevicePrimaryCtxReset_v2)(CUdevice dev) { return reset_primary(dev); }
-CUresult SIM_ENTRY(cuDevicePrimaryCtxSetFlags)(CUdevice dev, unsigned int flags) { return set_primary_flags(dev, flags); }
+CUresult SIM_ENTRY(cuDevicePrimaryCtxSetFlags)(CUdevice dev, unsigned int flags) {
+  return set_primary_flags(dev, flags);
+}
 CUresult SIM_ENTRY(cuDevicePrimaryCtxSetFlags_v2)(CUdevice dev, unsigned int flags) {
   return set_primary_flags(dev, flags);
 }

@@ -19,8 +19,8 @@ CUresult run(CUstream on, const std::function<CUresult(std::function<void()>*)>&
   return submit(lock, stream, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(work));
 }
 
-CUresult linear(CUstream on, CUmemorytype to_type, std::uint64_t to, CUmemorytype from_type, std::uint64_t from,
-                std::size_t bytes) {
+CUresult linear(CUstream on, CUmemorytype to_type, std::uint64_t to, CUmemorytype from_type,
+                std::uint64_t from, std::size_t bytes) {
   return run(on, [&](std::function<void()>* work) {
     return plan_copy(Box{to_type, to, 0, 0}, Box{from_type, from, 0, 0}, bytes, 1, 1, work);
   });
@@ -52,7 +52,8 @@ CUresult volume(CUstream on, const CUDA_MEMCPY3D* copy) {
   return run(on, [&](std::function<void()>* work) { return plan_copy(*copy, work); });
 }
 
-constexpr CUmemorytype device = CU_MEMORYTYPE_DEVICE, host = CU_MEMORYTYPE_HOST, unified = CU_MEMORYTYPE_UNIFIED;
+constexpr CUmemorytype device = CU_MEMORYTYPE_DEVICE, host = CU_MEMORYTYPE_HOST,
+                       unified = CU_MEMORYTYPE_UNIFIED;
 
 }  // namespace
 
@@ -72,7 +73,8 @@ CUresult SIM_ENTRY(cuMemcpyHtoDAsync_v2)(CUdeviceptr dstDevice, const void* srcH
 CUresult SIM_ENTRY(cuMemcpyDtoH_v2)(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
   return linear(nullptr, host, address(dstHost), device, srcDevice, ByteCount);
 }
-CUresult SIM_ENTRY(cuMemcpyDtoHAsync_v2)(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+CUresult SIM_ENTRY(cuMemcpyDtoHAsync_v2)(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                                         CUstream hStream) {
   return linear(hStream, host, address(dstHost), device, srcDevice, ByteCount);
 }
 CUresult SIM_ENTRY(cuMemcpyDtoD_v2)(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
@@ -92,8 +94,12 @@ CUresult SIM_ENTRY(cuMemcpyPeerAsync)(CUdeviceptr dstDevice, CUcontext, CUdevice
 }
 CUresult SIM_ENTRY(cuMemcpy2D_v2)(const CUDA_MEMCPY2D* pCopy) { return plane(nullptr, pCopy); }
 CUresult SIM_ENTRY(cuMemcpy2DUnaligned_v2)(const CUDA_MEMCPY2D* pCopy) { return plane(nullptr, pCopy); }
-CUresult SIM_ENTRY(cuMemcpy2DAsync_v2)(const CUDA_MEMCPY2D* pCopy, CUstream hStream) { return plane(hStream, pCopy); }
+CUresult SIM_ENTRY(cuMemcpy2DAsync_v2)(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
+  return plane(hStream, pCopy);
+}
 CUresult SIM_ENTRY(cuMemcpy3D_v2)(const CUDA_MEMCPY3D* pCopy) { return volume(nullptr, pCopy); }
-CUresult SIM_ENTRY(cuMemcpy3DAsync_v2)(const CUDA_MEMCPY3D* pCopy, CUstream hStream) { return volume(hStream, pCopy); }
+CUresult SIM_ENTRY(cuMemcpy3DAsync_v2)(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
+  return volume(hStream, pCopy);
+}
 
 }  // namespace sim

@@ -99,7 +99,9 @@ CUresult SIM_ENTRY(cuDeviceGetUuid)(CUuuid* uuid, CUdevice dev) {
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuDeviceGetUuid_v2)(CUuuid* uuid, CUdevice dev) { return entry::cuDeviceGetUuid(uuid, dev); }
+CUresult SIM_ENTRY(cuDeviceGetUuid_v2)(CUuuid* uuid, CUdevice dev) {
+  return entry::cuDeviceGetUuid(uuid, dev);
+}
 
 CUresult SIM_ENTRY(cuDeviceTotalMem_v2)(size_t* bytes, CUdevice dev) {
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
@@ -126,14 +128,16 @@ CUresult SIM_ENTRY(cuDeviceComputeCapability)(int* major, int* minor, CUdevice d
 CUresult SIM_ENTRY(cuDeviceGetProperties)(CUdevprop* prop, CUdevice dev) {
   if (!prop) return CUDA_ERROR_INVALID_VALUE;
   if (!valid_device(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  *prop = {1024, {1024, 1024, 64}, {2147483647, 65535, 65535}, 49152, 65536, 32, 2147483647, 65536, 1980000, 512};
+  *prop = {1024, {1024, 1024, 64}, {2147483647, 65535, 65535}, 49152, 65536, 32, 2147483647, 65536, 1980000,
+           512};
   return CUDA_SUCCESS;
 }
 
 CUresult SIM_ENTRY(cuDeviceGetPCIBusId)(char* pciBusId, int len, CUdevice dev) {
   if (!pciBusId || len < 13) return CUDA_ERROR_INVALID_VALUE;
   if (!valid_device(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(pciBusId, static_cast<std::size_t>(len), "0000:%02X:00.0", static_cast<unsigned>(dev + 1) & 0xff);
+  std::snprintf(pciBusId, static_cast<std::size_t>(len), "0000:%02X:00.0",
+                static_cast<unsigned>(dev + 1) & 0xff);
   return CUDA_SUCCESS;
 }
 
@@ -156,7 +160,8 @@ CUresult SIM_ENTRY(cuDeviceCanAccessPeer)(int* canAccessPeer, CUdevice dev, CUde
 CUresult SIM_ENTRY(cuDeviceGetP2PAttribute)(int* value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
                                             CUdevice dstDevice) {
   if (!value) return CUDA_ERROR_INVALID_VALUE;
-  if (!valid_device(srcDevice) || !valid_device(dstDevice) || srcDevice == dstDevice) return CUDA_ERROR_INVALID_DEVICE;
+  if (!valid_device(srcDevice) || !valid_device(dstDevice) || srcDevice == dstDevice)
+    return CUDA_ERROR_INVALID_DEVICE;
   *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
   return CUDA_SUCCESS;
 }

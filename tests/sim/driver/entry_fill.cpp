@@ -7,8 +7,8 @@
 namespace sim {
 namespace {
 
-CUresult fill(CUstream on, CUdeviceptr to, std::size_t pitch, unsigned value, unsigned element, std::size_t width,
-              std::size_t height) {
+CUresult fill(CUstream on, CUdeviceptr to, std::size_t pitch, unsigned value, unsigned element,
+              std::size_t width, std::size_t height) {
   Lock lock;
   Stream* stream = nullptr;
   SIM_TRY(find_stream(on, &stream));
@@ -65,18 +65,20 @@ CUresult SIM_ENTRY(cuMemsetD2D8Async)(CUdeviceptr dstDevice, size_t dstPitch, un
                                       size_t Height, CUstream hStream) {
   return fill(hStream, dstDevice, dstPitch, uc, 1, Width, Height);
 }
-CUresult SIM_ENTRY(cuMemsetD2D16Async)(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-                                       size_t Height, CUstream hStream) {
+CUresult SIM_ENTRY(cuMemsetD2D16Async)(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+                                       size_t Width, size_t Height, CUstream hStream) {
   return fill(hStream, dstDevice, dstPitch, us, 2, Width, Height);
 }
 CUresult SIM_ENTRY(cuMemsetD2D32Async)(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width,
                                        size_t Height, CUstream hStream) {
   return fill(hStream, dstDevice, dstPitch, ui, 4, Width, Height);
 }
-CUresult SIM_ENTRY(cuStreamWriteValue32_v2)(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int) {
+CUresult SIM_ENTRY(cuStreamWriteValue32_v2)(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+                                            unsigned int) {
   return write_value(stream, addr, value);
 }
-CUresult SIM_ENTRY(cuStreamWriteValue64_v2)(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int) {
+CUresult SIM_ENTRY(cuStreamWriteValue64_v2)(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+                                            unsigned int) {
   return write_value(stream, addr, value);
 }
 

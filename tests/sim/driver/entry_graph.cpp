@@ -2,8 +2,8 @@
 // in which they were added, kernels compute nothing, and conditional nodes are not known.
 #include <algorithm>
 
-#include "capture.hpp"
 #include "call.hpp"
+#include "capture.hpp"
 #include "copy.hpp"
 #include "entries.hpp"
 #include "graph.hpp"
@@ -48,7 +48,8 @@ CUresult add(CUgraphNode* handle, CUgraph into, const CUgraphNode* dependencies,
   node->type = type;
   node->work = std::move(work);
   node->graph = graph;
-  for (std::size_t i = 0; i < count; ++i) node->dependencies.push_back(reinterpret_cast<GraphNode*>(dependencies[i]));
+  for (std::size_t i = 0; i < count; ++i)
+    node->dependencies.push_back(reinterpret_cast<GraphNode*>(dependencies[i]));
   graph->nodes.push_back(std::move(node));
   *handle = reinterpret_cast<CUgraphNode>(graph->nodes.back().get());
   return CUDA_SUCCESS;
@@ -78,7 +79,9 @@ CUresult work_of(const CUgraphNodeParams& params, Work* work) {
     case CU_GRAPH_NODE_TYPE_MEMSET:
       return plan_fill(params.memset.dst, params.memset.pitch, params.memset.value, params.memset.elementSize,
                        params.memset.width, params.memset.height, work);
-    case CU_GRAPH_NODE_TYPE_HOST: *work = host_work(params.host.fn, params.host.userData); return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_HOST:
+      *work = host_work(params.host.fn, params.host.userData);
+      return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_GRAPH: *work = child_work(params.graph.graph); return CUDA_SUCCESS;
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -145,8 +148,9 @@ CUresult SIM_ENTRY(cuGraphDestroy)(CUgraph hGraph) {
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuGraphAddNode_v2)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                      const CUgraphEdgeData*, size_t numDependencies, CUgraphNodeParams* nodeParams) {
+CUresult SIM_ENTRY(cuGraphAddNode_v2)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                      const CUgraphNode* dependencies, const CUgraphEdgeData*,
+                                      size_t numDependencies, CUgraphNodeParams* nodeParams) {
   if (!nodeParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Work work;
@@ -159,29 +163,32 @@ CUresult SIM_ENTRY(cuGraphAddNode)(CUgraphNode* phGraphNode, CUgraph hGraph, con
   return entry::cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, nullptr, numDependencies, nodeParams);
 }
 
-CUresult SIM_ENTRY(cuGraphAddKernelNode_v2)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                            size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
+CUresult SIM_ENTRY(cuGraphAddKernelNode_v2)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                            const CUgraphNode* dependencies, size_t numDependencies,
+                                            const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   if (!nodeParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_KERNEL, {});
 }
 
-CUresult SIM_ENTRY(cuGraphAddEmptyNode)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                        size_t numDependencies) {
+CUresult SIM_ENTRY(cuGraphAddEmptyNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                        const CUgraphNode* dependencies, size_t numDependencies) {
   const Lock lock;
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_EMPTY, {});
 }
 
-CUresult SIM_ENTRY(cuGraphAddHostNode)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                       size_t numDependencies, const CUDA_HOST_NODE_PARAMS* nodeParams) {
+CUresult SIM_ENTRY(cuGraphAddHostNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                       const CUgraphNode* dependencies, size_t numDependencies,
+                                       const CUDA_HOST_NODE_PARAMS* nodeParams) {
   if (!nodeParams || !nodeParams->fn) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_HOST,
              host_work(nodeParams->fn, nodeParams->userData));
 }
 
-CUresult SIM_ENTRY(cuGraphAddMemcpyNode)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                         size_t numDependencies, const CUDA_MEMCPY3D* copyParams, CUcontext) {
+CUresult SIM_ENTRY(cuGraphAddMemcpyNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode* dependencies, size_t numDependencies,
+                                         const CUDA_MEMCPY3D* copyParams, CUcontext) {
   if (!copyParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Work work;
@@ -189,20 +196,24 @@ CUresult SIM_ENTRY(cuGraphAddMemcpyNode)(CUgraphNode* phGraphNode, CUgraph hGrap
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(work));
 }
 
-CUresult SIM_ENTRY(cuGraphAddMemsetNode)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                         size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS* params, CUcontext) {
+CUresult SIM_ENTRY(cuGraphAddMemsetNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode* dependencies, size_t numDependencies,
+                                         const CUDA_MEMSET_NODE_PARAMS* params, CUcontext) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Work work;
-  SIM_TRY(plan_fill(params->dst, params->pitch, params->value, params->elementSize, params->width, params->height, &work));
+  SIM_TRY(plan_fill(params->dst, params->pitch, params->value, params->elementSize, params->width,
+                    params->height, &work));
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEMSET, std::move(work));
 }
 
-CUresult SIM_ENTRY(cuGraphAddChildGraphNode)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                             size_t numDependencies, CUgraph childGraph) {
+CUresult SIM_ENTRY(cuGraphAddChildGraphNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
+                                             const CUgraphNode* dependencies, size_t numDependencies,
+                                             CUgraph childGraph) {
   const Lock lock;
   if (!state().graphs.find(childGraph)) return CUDA_ERROR_INVALID_VALUE;
-  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_GRAPH, child_work(childGraph));
+  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_GRAPH,
+             child_work(childGraph));
 }
 
 // Handles of nodes are followed without a table: asking about a destroyed one is undefined (cuda.h).
@@ -225,7 +236,8 @@ CUresult SIM_ENTRY(cuGraphGetNodes)(CUgraph hGraph, CUgraphNode* nodes, size_t* 
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuGraphInstantiateWithFlags)(CUgraphExec* phGraphExec, CUgraph hGraph, unsigned long long) {
+CUresult SIM_ENTRY(cuGraphInstantiateWithFlags)(CUgraphExec* phGraphExec, CUgraph hGraph,
+                                                unsigned long long) {
   return instantiate(phGraphExec, hGraph);
 }
 
@@ -262,11 +274,13 @@ CUresult SIM_ENTRY(cuGraphExecMemsetNodeSetParams)(CUgraphExec hGraphExec, CUgra
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Work work;
-  SIM_TRY(plan_fill(params->dst, params->pitch, params->value, params->elementSize, params->width, params->height, &work));
+  SIM_TRY(plan_fill(params->dst, params->pitch, params->value, params->elementSize, params->width,
+                    params->height, &work));
   return set_work(hGraphExec, hNode, std::move(work));
 }
 
-CUresult SIM_ENTRY(cuGraphExecUpdate_v2)(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo* result) {
+CUresult SIM_ENTRY(cuGraphExecUpdate_v2)(CUgraphExec hGraphExec, CUgraph hGraph,
+                                         CUgraphExecUpdateResultInfo* result) {
   if (!result) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Executable* executable = executables().find(hGraphExec);

@@ -15,8 +15,12 @@ CUresult allocate(void** pointer, std::size_t bytes, unsigned flags) {
   SIM_TRY(refuse_unsafe());
   void* base = map_host(bytes);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  state().add_block({.kind = Block::Kind::host, .base = reinterpret_cast<std::uint64_t>(base), .size = bytes,
-                     .device = context->device, .context = context, .flags = flags});
+  state().add_block({.kind = Block::Kind::host,
+                     .base = reinterpret_cast<std::uint64_t>(base),
+                     .size = bytes,
+                     .device = context->device,
+                     .context = context,
+                     .flags = flags});
   *pointer = base;
   return CUDA_SUCCESS;
 }
@@ -44,21 +48,29 @@ CUresult add_registered(void* pointer, std::size_t bytes, unsigned flags) {
   SIM_TRY(current_context(&context));
   const auto base = reinterpret_cast<std::uint64_t>(pointer);
   if (overlaps(base, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  state().add_block({.kind = Block::Kind::registered, .base = base, .size = bytes, .device = context->device,
-                     .context = context, .flags = flags});
+  state().add_block({.kind = Block::Kind::registered,
+                     .base = base,
+                     .size = bytes,
+                     .device = context->device,
+                     .context = context,
+                     .flags = flags});
   return CUDA_SUCCESS;
 }
 
 }  // namespace
 
-CUresult SIM_ENTRY(cuMemHostAlloc)(void** pp, size_t bytesize, unsigned int Flags) { return allocate(pp, bytesize, Flags); }
+CUresult SIM_ENTRY(cuMemHostAlloc)(void** pp, size_t bytesize, unsigned int Flags) {
+  return allocate(pp, bytesize, Flags);
+}
 CUresult SIM_ENTRY(cuMemAllocHost_v2)(void** pp, size_t bytesize) { return allocate(pp, bytesize, 0); }
 
 CUresult SIM_ENTRY(cuMemFreeHost)(void* p) {
   return p ? remove(p, Block::Kind::host, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuMemHostRegister)(void* p, size_t bytesize, unsigned int Flags) { return add_registered(p, bytesize, Flags); }
+CUresult SIM_ENTRY(cuMemHostRegister)(void* p, size_t bytesize, unsigned int Flags) {
+  return add_registered(p, bytesize, Flags);
+}
 CUresult SIM_ENTRY(cuMemHostRegister_v2)(void* p, size_t bytesize, unsigned int Flags) {
   return add_registered(p, bytesize, Flags);
 }

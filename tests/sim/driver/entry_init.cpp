@@ -107,7 +107,8 @@ CUresult SIM_ENTRY(cuGetExportTable)(const void** ppExportTable, const CUuuid* p
   return CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult SIM_ENTRY(cuLogsRegisterCallback)(CUlogsCallback callbackFunc, void*, CUlogsCallbackHandle* callback_out) {
+CUresult SIM_ENTRY(cuLogsRegisterCallback)(CUlogsCallback callbackFunc, void*,
+                                           CUlogsCallbackHandle* callback_out) {
   if (!callbackFunc) return CUDA_ERROR_INVALID_VALUE;
   // The simulator never logs to the application, so there is nothing to keep but the handle.
   static int handle;

@@ -18,7 +18,10 @@ CUresult allocate(CUdeviceptr* pointer, std::size_t bytes) {
   // Memory that pools keep unused is given up before an allocation fails (guess for this family).
   if (!base && reclaim_pools(context->device)) base = device.allocate(bytes);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  state().add_block({.kind = Block::Kind::device, .base = base, .size = bytes, .device = context->device,
+  state().add_block({.kind = Block::Kind::device,
+                     .base = base,
+                     .size = bytes,
+                     .device = context->device,
                      .context = context});
   *pointer = base;
   return CUDA_SUCCESS;
@@ -31,7 +34,8 @@ CUresult SIM_ENTRY(cuMemAlloc_v2)(CUdeviceptr* dptr, size_t bytesize) { return a
 CUresult SIM_ENTRY(cuMemAllocPitch_v2)(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
                                        unsigned int ElementSizeBytes) {
   if (!pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
-  if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
+  if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
+    return CUDA_ERROR_INVALID_VALUE;
   const std::size_t pitch = round_up(WidthInBytes, 512);
   std::size_t bytes = 0;
   if (pitch < WidthInBytes || __builtin_mul_overflow(pitch, Height, &bytes)) return CUDA_ERROR_INVALID_VALUE;
@@ -51,8 +55,12 @@ CUresult SIM_ENTRY(cuMemAllocManaged)(CUdeviceptr* dptr, size_t bytesize, unsign
   void* base = map_host(bytesize);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   *dptr = reinterpret_cast<CUdeviceptr>(base);
-  state().add_block({.kind = Block::Kind::managed, .base = *dptr, .size = bytesize, .device = context->device,
-                     .context = context, .flags = flags});
+  state().add_block({.kind = Block::Kind::managed,
+                     .base = *dptr,
+                     .size = bytesize,
+                     .device = context->device,
+                     .context = context,
+                     .flags = flags});
   return CUDA_SUCCESS;
 }
 

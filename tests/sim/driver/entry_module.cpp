@@ -86,10 +86,13 @@ CUresult launch(CUfunction handle, const unsigned (&grid)[3], const unsigned (&b
 
 CUresult SIM_ENTRY(cuModuleLoad)(CUmodule* module, const char* fname) { return load(module, fname); }
 CUresult SIM_ENTRY(cuModuleLoadData)(CUmodule* module, const void* image) { return load(module, image); }
-CUresult SIM_ENTRY(cuModuleLoadDataEx)(CUmodule* module, const void* image, unsigned int, CUjit_option*, void**) {
+CUresult SIM_ENTRY(cuModuleLoadDataEx)(CUmodule* module, const void* image, unsigned int, CUjit_option*,
+                                       void**) {
   return load(module, image);
 }
-CUresult SIM_ENTRY(cuModuleLoadFatBinary)(CUmodule* module, const void* fatCubin) { return load(module, fatCubin); }
+CUresult SIM_ENTRY(cuModuleLoadFatBinary)(CUmodule* module, const void* fatCubin) {
+  return load(module, fatCubin);
+}
 
 CUresult SIM_ENTRY(cuModuleUnload)(CUmodule hmod) {
   const Lock lock;
@@ -118,8 +121,8 @@ CUresult SIM_ENTRY(cuModuleGetGlobal_v2)(CUdeviceptr*, size_t*, CUmodule hmod, c
   return state().modules.find(hmod) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult SIM_ENTRY(cuLibraryLoadData)(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned int,
-                                      CUlibraryOption*, void**, unsigned int) {
+CUresult SIM_ENTRY(cuLibraryLoadData)(CUlibrary* library, const void* code, CUjit_option*, void**,
+                                      unsigned int, CUlibraryOption*, void**, unsigned int) {
   if (!library || !code) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   *library = libraries().add(std::make_unique<Module>());
@@ -136,7 +139,8 @@ CUresult SIM_ENTRY(cuLibraryGetKernel)(CUkernel* pKernel, CUlibrary library, con
   const Lock lock;
   Module* module = libraries().find(library);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  *pKernel = reinterpret_cast<CUkernel>(function_of(*module, name));  // cuda.h: a kernel can be launched as a function
+  *pKernel = reinterpret_cast<CUkernel>(
+      function_of(*module, name));  // cuda.h: a kernel can be launched as a function
   return CUDA_SUCCESS;
 }
 
@@ -156,7 +160,9 @@ CUresult SIM_ENTRY(cuKernelSetAttribute)(CUfunction_attribute, int, CUkernel ker
 CUresult SIM_ENTRY(cuFuncGetAttribute)(int* pi, CUfunction_attribute attrib, CUfunction hfunc) {
   return function_attribute(pi, attrib, hfunc);
 }
-CUresult SIM_ENTRY(cuFuncSetAttribute)(CUfunction hfunc, CUfunction_attribute, int) { return check_function(hfunc); }
+CUresult SIM_ENTRY(cuFuncSetAttribute)(CUfunction hfunc, CUfunction_attribute, int) {
+  return check_function(hfunc);
+}
 CUresult SIM_ENTRY(cuFuncSetCacheConfig)(CUfunction hfunc, CUfunc_cache) { return check_function(hfunc); }
 
 CUresult SIM_ENTRY(cuFuncGetModule)(CUmodule* hmod, CUfunction hfunc) {
@@ -177,7 +183,8 @@ CUresult SIM_ENTRY(cuFuncGetName)(const char** name, CUfunction hfunc) {
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* numBlocks, CUfunction func, int blockSize, size_t) {
+CUresult SIM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* numBlocks, CUfunction func,
+                                                                int blockSize, size_t) {
   if (!numBlocks || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
   SIM_TRY(check_function(func));
   *numBlocks = blockSize > 1024 ? 0 : 2048 / blockSize < 32 ? 2048 / blockSize : 32;
@@ -185,7 +192,8 @@ CUresult SIM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* numBlocks, 
 }
 
 CUresult SIM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int* numBlocks, CUfunction func,
-                                                                         int blockSize, size_t dynamicSMemSize,
+                                                                         int blockSize,
+                                                                         size_t dynamicSMemSize,
                                                                          unsigned int) {
   return entry::cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize);
 }
@@ -199,15 +207,16 @@ CUresult SIM_ENTRY(cuOccupancyMaxPotentialBlockSize)(int* minGridSize, int* bloc
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuLaunchKernel)(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                                   unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                                   unsigned int, CUstream hStream, void**, void**) {
+CUresult SIM_ENTRY(cuLaunchKernel)(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                   unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                                   unsigned int blockDimZ, unsigned int, CUstream hStream, void**, void**) {
   return launch(f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, hStream);
 }
 
 CUresult SIM_ENTRY(cuLaunchCooperativeKernel)(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-                                              unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-                                              unsigned int blockDimZ, unsigned int, CUstream hStream, void**) {
+                                              unsigned int gridDimZ, unsigned int blockDimX,
+                                              unsigned int blockDimY, unsigned int blockDimZ, unsigned int,
+                                              CUstream hStream, void**) {
   return launch(f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, hStream);
 }
 

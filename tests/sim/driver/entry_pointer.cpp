@@ -32,13 +32,16 @@ CUresult answer(void* data, CUpointer_attribute attribute, CUdeviceptr pointer, 
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: return write<unsigned long long>(data, block.id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: return write<unsigned>(data, block.kind == Kind::managed);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return write(data, block.device);
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: return write<unsigned>(data, block.kind == Kind::device);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return write<unsigned>(data, block.kind == Kind::device);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return write<CUdeviceptr>(data, block.base);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return write<size_t>(data, block.size);
-    case CU_POINTER_ATTRIBUTE_MAPPED: return write<unsigned>(data, block.kind != Kind::mapped || block.accessible);
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return write<unsigned long long>(data, block.handle_types);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return write<unsigned>(data, block.kind != Kind::mapped || block.accessible);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return write<unsigned long long>(data, block.handle_types);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return write<unsigned>(data, 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return write<unsigned>(data, block.accessible ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
@@ -68,7 +71,8 @@ CUresult nothing(void* data, CUpointer_attribute attribute) {
 }
 
 bool known(CUpointer_attribute attribute) {
-  return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+  return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT &&
+         attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
 }
 
 }  // namespace
@@ -80,15 +84,16 @@ CUresult SIM_ENTRY(cuPointerGetAttribute)(void* data, CUpointer_attribute attrib
   return block ? answer(data, attribute, ptr, *block) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult SIM_ENTRY(cuPointerGetAttributes)(unsigned int numAttributes, CUpointer_attribute* attributes, void** data,
-                                           CUdeviceptr ptr) {
+CUresult SIM_ENTRY(cuPointerGetAttributes)(unsigned int numAttributes, CUpointer_attribute* attributes,
+                                           void** data, CUdeviceptr ptr) {
   if (!numAttributes || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < numAttributes; ++i)
     if (!data[i] || !known(attributes[i])) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   const Block* block = state().find_block(ptr);
   for (unsigned i = 0; i < numAttributes; ++i)
-    if (!block || answer(data[i], attributes[i], ptr, *block) != CUDA_SUCCESS) nothing(data[i], attributes[i]);
+    if (!block || answer(data[i], attributes[i], ptr, *block) != CUDA_SUCCESS)
+      nothing(data[i], attributes[i]);
   return CUDA_SUCCESS;
 }
 
@@ -98,7 +103,8 @@ CUresult SIM_ENTRY(cuPointerSetAttribute)(const void* value, CUpointer_attribute
   Block* block = state().find_block(ptr);
   if (!block || on_host(*block)) return CUDA_ERROR_INVALID_VALUE;
   // Measured by others (libfabric#12853): mapped and pooled memory does not support it.
-  if (block->kind != Block::Kind::device && block->kind != Block::Kind::managed) return CUDA_ERROR_NOT_SUPPORTED;
+  if (block->kind != Block::Kind::device && block->kind != Block::Kind::managed)
+    return CUDA_ERROR_NOT_SUPPORTED;
   unsigned flag = 0;
   std::memcpy(&flag, value, sizeof flag);
   block->sync_memops = flag;

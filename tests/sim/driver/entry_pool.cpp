@@ -38,7 +38,10 @@ CUresult allocate(CUdeviceptr* pointer, std::size_t bytes, CUmemoryPool handle, 
   SIM_TRY(submit(lock, stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, {}));
   const std::uint64_t base = pool->allocate(bytes);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  state().add_block({.kind = Block::Kind::stream_ordered, .base = base, .size = bytes, .device = pool->device,
+  state().add_block({.kind = Block::Kind::stream_ordered,
+                     .base = base,
+                     .size = bytes,
+                     .device = pool->device,
                      .pool = pool});
   if (captured) own_by_graph(stream->capture->graph, base);
   *pointer = base;
@@ -103,7 +106,8 @@ CUresult SIM_ENTRY(cuMemAllocAsync)(CUdeviceptr* dptr, size_t bytesize, CUstream
   return allocate(dptr, bytesize, nullptr, hStream);
 }
 
-CUresult SIM_ENTRY(cuMemAllocFromPoolAsync)(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream) {
+CUresult SIM_ENTRY(cuMemAllocFromPoolAsync)(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
+                                            CUstream hStream) {
   return pool ? allocate(dptr, bytesize, pool, hStream) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -182,15 +186,16 @@ CUresult SIM_ENTRY(cuMemPoolSetAccess)(CUmemoryPool pool, const CUmemAccessDesc*
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuMemPoolGetAccess)(CUmemAccess_flags* flags, CUmemoryPool memPool, CUmemLocation* location) {
+CUresult SIM_ENTRY(cuMemPoolGetAccess)(CUmemAccess_flags* flags, CUmemoryPool memPool,
+                                       CUmemLocation* location) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   const Pool* found = find_pool(memPool);
   if (!found || !device_location(location)) return CUDA_ERROR_INVALID_VALUE;
   const auto at = found->access.find(location->id);
-  *flags = location->id == found->device  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-           : at == found->access.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE
-                                       : at->second;
+  *flags = location->id == found->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+           : at == found->access.end()   ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                                         : at->second;
   return CUDA_SUCCESS;
 }
 
@@ -211,7 +216,8 @@ CUresult SIM_ENTRY(cuDeviceSetMemPool)(CUdevice dev, CUmemoryPool pool) {
   return use_pool(dev, pool);
 }
 
-CUresult SIM_ENTRY(cuMemGetDefaultMemPool)(CUmemoryPool* pool_out, CUmemLocation* location, CUmemAllocationType type) {
+CUresult SIM_ENTRY(cuMemGetDefaultMemPool)(CUmemoryPool* pool_out, CUmemLocation* location,
+                                           CUmemAllocationType type) {
   if (!pool_out) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   if (!device_location(location) || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_NOT_SUPPORTED;

@@ -40,7 +40,8 @@ const std::unordered_map<std::string, std::vector<const Row*>>& index() {
 
 CUresult resolve(const char* symbol, void** function, int version, cuuint64_t flags,
                  CUdriverProcAddressQueryResult* status) {
-  constexpr cuuint64_t both = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  constexpr cuuint64_t both =
+      CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   if (!symbol || !function || (flags & ~both) || flags == both) return CUDA_ERROR_INVALID_VALUE;
   *function = nullptr;
   const auto found = index().find(symbol);
@@ -55,7 +56,8 @@ CUresult resolve(const char* symbol, void** function, int version, cuuint64_t fl
   const bool wanted = twins && (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
   const Row* best = nullptr;
   for (const Row* row : found->second)
-    if (row->per_thread == wanted && row->version <= version && (!best || row->version > best->version)) best = row;
+    if (row->per_thread == wanted && row->version <= version && (!best || row->version > best->version))
+      best = row;
   if (best) *function = best->address;
   if (status) *status = best ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
   return CUDA_SUCCESS;

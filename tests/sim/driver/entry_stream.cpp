@@ -98,7 +98,9 @@ CUresult get_context(CUstream handle, CUcontext* context) {
 
 }  // namespace
 
-CUresult SIM_ENTRY(cuStreamCreate)(CUstream* phStream, unsigned int Flags) { return create_stream(phStream, Flags, 0); }
+CUresult SIM_ENTRY(cuStreamCreate)(CUstream* phStream, unsigned int Flags) {
+  return create_stream(phStream, Flags, 0);
+}
 CUresult SIM_ENTRY(cuStreamCreateWithPriority)(CUstream* phStream, unsigned int flags, int priority) {
   return create_stream(phStream, flags, priority);
 }
@@ -138,7 +140,8 @@ CUresult SIM_ENTRY(cuStreamWaitEvent)(CUstream hStream, CUevent hEvent, unsigned
     }
     stream->capture = event->capture;
     for (GraphNode* node : event->capture_tail)
-      if (std::find(stream->capture_tail.begin(), stream->capture_tail.end(), node) == stream->capture_tail.end())
+      if (std::find(stream->capture_tail.begin(), stream->capture_tail.end(), node) ==
+          stream->capture_tail.end())
         stream->capture_tail.push_back(node);
   } else if (stream->capture && event->recorded) {
     stream->capture->invalidated = true;

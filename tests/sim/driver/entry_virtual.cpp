@@ -36,7 +36,8 @@ void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 void end_if_unused(CUmemGenericAllocationHandle handle) {
   const Physical* physical = virtual_memory().physical.find(handle);
   if (physical->references || physical->mappings) return;
-  state().devices[static_cast<std::size_t>(physical->device)]->release_pages(physical->offset, physical->size);
+  state().devices[static_cast<std::size_t>(physical->device)]->release_pages(physical->offset,
+                                                                             physical->size);
   virtual_memory().physical.remove(handle);
 }
 
@@ -81,7 +82,8 @@ std::vector<Blocks::iterator> whole_mappings(std::uint64_t base, std::uint64_t s
 
 CUresult SIM_ENTRY(cuMemGetAllocationGranularity)(size_t* granularity, const CUmemAllocationProp* prop,
                                                   CUmemAllocationGranularity_flags option) {
-  if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+  if (!granularity ||
+      (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
     return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   SIM_TRY(check(prop));
@@ -125,12 +127,13 @@ CUresult SIM_ENTRY(cuMemAddressFree)(CUdeviceptr ptr, size_t size) {
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuMemCreate)(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* prop,
-                                unsigned long long flags) {
+CUresult SIM_ENTRY(cuMemCreate)(CUmemGenericAllocationHandle* handle, size_t size,
+                                const CUmemAllocationProp* prop, unsigned long long flags) {
   if (!handle || !size || size % page || flags) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   SIM_TRY(check(prop));
-  const std::uint64_t offset = state().devices[static_cast<std::size_t>(prop->location.id)]->create_pages(size);
+  const std::uint64_t offset =
+      state().devices[static_cast<std::size_t>(prop->location.id)]->create_pages(size);
   if (!offset) return CUDA_ERROR_OUT_OF_MEMORY;
   auto physical = std::make_unique<Physical>();
   physical->device = prop->location.id;
@@ -182,8 +185,12 @@ CUresult SIM_ENTRY(cuMemMap)(CUdeviceptr ptr, size_t size, size_t offset, CUmemG
              static_cast<off_t>(physical->offset)) == MAP_FAILED)
     return CUDA_ERROR_OUT_OF_MEMORY;
   ++physical->mappings;
-  state().add_block({.kind = Block::Kind::mapped, .base = ptr, .size = size, .device = physical->device,
-                     .handle = handle, .accessible = false,
+  state().add_block({.kind = Block::Kind::mapped,
+                     .base = ptr,
+                     .size = size,
+                     .device = physical->device,
+                     .handle = handle,
+                     .accessible = false,
                      .handle_types = static_cast<unsigned long long>(physical->props.requestedHandleTypes)});
   return CUDA_SUCCESS;
 }
@@ -217,8 +224,10 @@ CUresult SIM_ENTRY(cuMemSetAccess)(CUdeviceptr ptr, size_t size, const CUmemAcce
     Block& block = mapping->second;
     for (std::size_t i = 0; i < count; ++i) {
       const unsigned bit = 1u << desc[i].location.id;
-      block.readers = desc[i].flags & CU_MEM_ACCESS_FLAGS_PROT_READ ? block.readers | bit : block.readers & ~bit;
-      block.writers = desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? block.writers | bit : block.writers & ~bit;
+      block.readers =
+          desc[i].flags & CU_MEM_ACCESS_FLAGS_PROT_READ ? block.readers | bit : block.readers & ~bit;
+      block.writers =
+          desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? block.writers | bit : block.writers & ~bit;
     }
     block.accessible = block.readers;
     const int rights = block.writers ? PROT_READ | PROT_WRITE : block.readers ? PROT_READ : nothing;
@@ -227,10 +236,12 @@ CUresult SIM_ENTRY(cuMemSetAccess)(CUdeviceptr ptr, size_t size, const CUmemAcce
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuMemGetAccess)(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
+CUresult SIM_ENTRY(cuMemGetAccess)(unsigned long long* flags, const CUmemLocation* location,
+                                   CUdeviceptr ptr) {
   if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || !valid_device(location->id)) return CUDA_ERROR_INVALID_DEVICE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || !valid_device(location->id))
+    return CUDA_ERROR_INVALID_DEVICE;
   const Block* block = state().find_block(ptr);
   if (!block || block->kind != Block::Kind::mapped) return CUDA_ERROR_INVALID_VALUE;
   const unsigned bit = 1u << location->id;

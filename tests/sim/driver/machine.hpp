@@ -9,7 +9,8 @@
 namespace sim {
 
 constexpr int max_devices = 16;
-constexpr std::uint64_t page = 2ull << 20;  // what the driver hands out physical memory in (documented by the granularity)
+constexpr std::uint64_t page =
+    2ull << 20;  // what the driver hands out physical memory in (documented by the granularity)
 
 class Machine {
  public:

@@ -31,6 +31,8 @@ class Ranges {
   std::uint64_t total_ = 0;
 };
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 }  // namespace sim

@@ -47,7 +47,8 @@ bool valid_device(CUdevice device) {
 
 Context* State::find_context(CUcontext handle) {
   for (std::size_t i = 0; i < primary.size(); ++i)
-    if (reinterpret_cast<CUcontext>(primary[i].get()) == handle) return primary_active[i] ? primary[i].get() : nullptr;
+    if (reinterpret_cast<CUcontext>(primary[i].get()) == handle)
+      return primary_active[i] ? primary[i].get() : nullptr;
   return contexts.find(handle);
 }
 
@@ -127,7 +128,8 @@ void free_block(Blocks::iterator at) {
 }
 
 void* map_host(std::size_t bytes) {
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return base == MAP_FAILED ? nullptr : base;
 }
 

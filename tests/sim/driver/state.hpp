@@ -40,7 +40,7 @@ struct State {
   std::mutex mutex;
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Context>> primary;  // by ordinal, kept for ever: the same handle comes back
-  std::vector<bool> primary_active;  // a reset ends the context, not the references to it
+  std::vector<bool> primary_active;               // a reset ends the context, not the references to it
   std::vector<unsigned> primary_references;
   std::vector<unsigned> primary_flags;
   Table<Context, CUcontext> contexts;  // created ones
@@ -91,7 +91,7 @@ bool valid_device(CUdevice device);
 void* map_host(std::size_t bytes);
 void unmap_host(std::uint64_t base, std::size_t bytes);
 
-#define SIM_TRY(expression)                                              \
+#define SIM_TRY(expression) \
   if (const CUresult sim_result = (expression); sim_result != CUDA_SUCCESS) return sim_result
 
 }  // namespace sim

@@ -115,10 +115,18 @@ NVML const char* nvmlErrorString(Result result) {
     default: return "Unknown Error";
   }
 }
-NVML Result nvmlSystemGetDriverVersion(char* version, unsigned length) { return text(version, length, "580.65.06"); }
-NVML Result nvmlSystemGetNVMLVersion(char* version, unsigned length) { return text(version, length, "13.580.65.06"); }
-NVML Result nvmlSystemGetCudaDriverVersion_v2(int* version) { return version ? (*version = 13000, success) : invalid_argument; }
-NVML Result nvmlSystemGetCudaDriverVersion(int* version) { return nvmlSystemGetCudaDriverVersion_v2(version); }
+NVML Result nvmlSystemGetDriverVersion(char* version, unsigned length) {
+  return text(version, length, "580.65.06");
+}
+NVML Result nvmlSystemGetNVMLVersion(char* version, unsigned length) {
+  return text(version, length, "13.580.65.06");
+}
+NVML Result nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  return version ? (*version = 13000, success) : invalid_argument;
+}
+NVML Result nvmlSystemGetCudaDriverVersion(int* version) {
+  return nvmlSystemGetCudaDriverVersion_v2(version);
+}
 
 NVML Result nvmlDeviceGetCount_v2(unsigned* out) {
   if (!out) return invalid_argument;
@@ -158,7 +166,9 @@ NVML Result nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
   uuid_text(device->ordinal, own);
   return text(uuid, length, own);
 }
-NVML Result nvmlDeviceGetMinorNumber(Device device, unsigned* minor) { return nvmlDeviceGetIndex(device, minor); }
+NVML Result nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
+  return nvmlDeviceGetIndex(device, minor);
+}
 NVML Result nvmlDeviceGetPciInfo_v3(Device device, PciInfo* pci) {
   if (!known(device) || !pci) return invalid_argument;
   *pci = {};
@@ -205,7 +215,9 @@ NVML Result nvmlDeviceIsMigDeviceHandle(Device device, unsigned* mig) {
 }
 NVML Result nvmlDeviceGetNvLinkState(Device, unsigned, unsigned*) { return not_supported; }
 NVML Result nvmlDeviceGetFieldValues(Device, int, void*) { return not_supported; }
-NVML Result nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* out) { return fixed(device, 5, out); }
+NVML Result nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* out) {
+  return fixed(device, 5, out);
+}
 NVML Result nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* out) { return fixed(device, 16, out); }
 NVML Result nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* out) { return fixed(device, 5, out); }
 NVML Result nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* out) { return fixed(device, 16, out); }

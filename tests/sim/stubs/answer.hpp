@@ -9,8 +9,8 @@
 #define SIM_NOTHING(name) \
   SIM_API int name() { return 0; }
 // A question of kind libraryPropertyType: major, minor, patch.
-#define SIM_PROPERTY(name)                                                             \
-  SIM_API int name(int property, int* value) {                                        \
+#define SIM_PROPERTY(name)                                                      \
+  SIM_API int name(int property, int* value) {                                  \
     *value = property == 0 ? SIM_MAJOR : property == 1 ? SIM_MINOR : SIM_PATCH; \
-    return 0;                                                                          \
+    return 0;                                                                   \
   }

@@ -17,7 +17,9 @@ SIM_API int cublasGetVersion_v2(void*, int* version) {
 }
 SIM_PROPERTY(cublasGetProperty)
 SIM_API std::size_t cublasGetCudartVersion() { return SIM_MAJOR * 1000; }
-SIM_API const char* cublasGetStatusString(int status) { return status ? "CUBLAS_STATUS_ERROR" : "CUBLAS_STATUS_SUCCESS"; }
+SIM_API const char* cublasGetStatusString(int status) {
+  return status ? "CUBLAS_STATUS_ERROR" : "CUBLAS_STATUS_SUCCESS";
+}
 SIM_API const char* cublasGetStatusName(int status) { return cublasGetStatusString(status); }
 SIM_NOTHING(cublasDestroy_v2)
 SIM_NOTHING(cublasSetStream_v2)

@@ -47,7 +47,8 @@ SIM_API int cublasLtMatrixLayoutCreate(void** out, int, unsigned long long, unsi
 }
 SIM_NOTHING(cublasLtMatrixLayoutDestroy)
 SIM_NOTHING(cublasLtMatrixLayoutSetAttribute)
-SIM_API int cublasLtMatrixLayoutGetAttribute(void*, int, void* buffer, std::size_t size, std::size_t* written) {
+SIM_API int cublasLtMatrixLayoutGetAttribute(void*, int, void* buffer, std::size_t size,
+                                             std::size_t* written) {
   return zeros(buffer, size, written);
 }
 SIM_API int cublasLtMatmulPreferenceCreate(void** out) { return give(out); }
@@ -62,9 +63,11 @@ SIM_API int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, vo
 SIM_NOTHING(cublasLtMatmul)
 SIM_NOTHING(cublasLtMatmulAlgoInit)
 SIM_NOTHING(cublasLtMatmulAlgoConfigSetAttribute)
-SIM_API int cublasLtMatmulAlgoConfigGetAttribute(void*, int, void* buffer, std::size_t size, std::size_t* written) {
+SIM_API int cublasLtMatmulAlgoConfigGetAttribute(void*, int, void* buffer, std::size_t size,
+                                                 std::size_t* written) {
   return zeros(buffer, size, written);
 }
-SIM_API int cublasLtMatmulAlgoCapGetAttribute(void*, int, void* buffer, std::size_t size, std::size_t* written) {
+SIM_API int cublasLtMatmulAlgoCapGetAttribute(void*, int, void* buffer, std::size_t size,
+                                              std::size_t* written) {
   return zeros(buffer, size, written);
 }

@@ -12,7 +12,9 @@ int handle;
 SIM_API std::size_t cudnnGetVersion() { return version; }
 SIM_API std::size_t cudnnGetMaxDeviceVersion() { return version; }
 SIM_API std::size_t cudnnGetCudartVersion() { return 13000; }
-SIM_API const char* cudnnGetErrorString(int status) { return status ? "CUDNN_STATUS_ERROR" : "CUDNN_STATUS_SUCCESS"; }
+SIM_API const char* cudnnGetErrorString(int status) {
+  return status ? "CUDNN_STATUS_ERROR" : "CUDNN_STATUS_SUCCESS";
+}
 SIM_PROPERTY(cudnnGetProperty)
 SIM_API int cudnnCreate(void** out) {
   *out = &handle;

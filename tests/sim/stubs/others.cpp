@@ -6,7 +6,7 @@ namespace {
 int handle;
 }  // namespace
 
-#define SIM_HANDLE(name)          \
+#define SIM_HANDLE(name)         \
   SIM_API int name(void** out) { \
     *out = &handle;              \
     return 0;                    \

@@ -24,10 +24,10 @@ inline void* symbol(const char* name) {
 }
 
 // The exported entry of that exact name, with cuda.h's signature.
-#define CU(name)                                                                 \
-  ([] {                                                                          \
+#define CU(name)                                                                  \
+  ([] {                                                                           \
     static const auto entry = reinterpret_cast<decltype(&::name)>(symbol(#name)); \
-    return entry;                                                                \
+    return entry;                                                                 \
   }())
 
 constexpr std::size_t kib = 1 << 10, mib = 1 << 20, gib = 1 << 30;

@@ -25,7 +25,8 @@ TEST_CASE("attributes of each kind of memory are the truth about it") {
   REQUIRE(CU(cuMemAllocManaged)(&managed, 1000, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS);
   REQUIRE(CU(cuMemHostAlloc)(&host, 1000, 0) == CUDA_SUCCESS);
   CHECK(ask<unsigned>(block + 5, CU_POINTER_ATTRIBUTE_MEMORY_TYPE) == CU_MEMORYTYPE_DEVICE);
-  CHECK(ask<unsigned>(reinterpret_cast<CUdeviceptr>(host), CU_POINTER_ATTRIBUTE_MEMORY_TYPE) == CU_MEMORYTYPE_HOST);
+  CHECK(ask<unsigned>(reinterpret_cast<CUdeviceptr>(host), CU_POINTER_ATTRIBUTE_MEMORY_TYPE) ==
+        CU_MEMORYTYPE_HOST);
   CHECK(ask<CUcontext>(block, CU_POINTER_ATTRIBUTE_CONTEXT) == context.handle);
   CHECK(ask<CUdeviceptr>(block + 5, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) == block);
   CHECK(ask<std::size_t>(block + 5, CU_POINTER_ATTRIBUTE_RANGE_SIZE) == 1000);
@@ -36,10 +37,12 @@ TEST_CASE("attributes of each kind of memory are the truth about it") {
   CHECK(ask<unsigned long long>(block, CU_POINTER_ATTRIBUTE_BUFFER_ID) !=
         ask<unsigned long long>(pooled, CU_POINTER_ATTRIBUTE_BUFFER_ID));
   void* seen = nullptr;
-  CHECK(CU(cuPointerGetAttribute)(&seen, CU_POINTER_ATTRIBUTE_HOST_POINTER, block) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(CU(cuPointerGetAttribute)(&seen, CU_POINTER_ATTRIBUTE_HOST_POINTER, block) ==
+        CUDA_ERROR_INVALID_VALUE);
   REQUIRE(CU(cuMemFreeAsync)(pooled, nullptr) == CUDA_SUCCESS);
   REQUIRE(CU(cuMemFree_v2)(block) == CUDA_SUCCESS);
-  CHECK(CU(cuPointerGetAttribute)(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, block) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(CU(cuPointerGetAttribute)(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, block) ==
+        CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_CASE("an unknown pointer is an error for the single question and nothing for the plural") {
@@ -48,7 +51,8 @@ TEST_CASE("an unknown pointer is an error for the single question and nothing fo
   unsigned type = 9;
   CUcontext owner = context.handle;
   const auto pointer = reinterpret_cast<CUdeviceptr>(&local);
-  CHECK(CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) ==
+        CUDA_ERROR_INVALID_VALUE);
   CHECK(type == 9);
   CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_CONTEXT};
   void* answers[] = {&type, &owner};
@@ -104,8 +108,11 @@ TEST_CASE("a launch names a living function and a possible shape") {
   REQUIRE(CU(cuModuleGetFunction)(&function, module, "kernel") == CUDA_SUCCESS);
   CHECK(function != nullptr);
   CHECK(CU(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_SUCCESS);
-  CHECK(CU(cuLaunchKernel)(function, 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_ERROR_INVALID_VALUE);
-  CHECK(CU(cuLaunchKernel)(function, 1, 1, 1, 2048, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(CU(cuLaunchKernel)(function, 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) ==
+        CUDA_ERROR_INVALID_VALUE);
+  CHECK(CU(cuLaunchKernel)(function, 1, 1, 1, 2048, 1, 1, 0, nullptr, nullptr, nullptr) ==
+        CUDA_ERROR_INVALID_VALUE);
   REQUIRE(CU(cuModuleUnload)(module) == CUDA_SUCCESS);
-  CHECK(CU(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_ERROR_INVALID_HANDLE);
+  CHECK(CU(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) ==
+        CUDA_ERROR_INVALID_HANDLE);
 }

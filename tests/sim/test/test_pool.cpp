@@ -62,7 +62,8 @@ TEST_CASE("a pool counts what is used and reserved, and its highs can only be re
   value = 0;
   CHECK(CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value) == CUDA_SUCCESS);
   CHECK(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == 0);
-  CHECK(CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value) ==
+        CUDA_ERROR_INVALID_VALUE);
   CHECK(CU(cuMemPoolDestroy)(pool) == CUDA_SUCCESS);
 }
 
@@ -94,7 +95,8 @@ TEST_CASE("the default pool cannot be destroyed, and takes over when the current
 TEST_CASE("what a pool keeps unused does not make another allocation fail") {
   OwnContext context;
   cuuint64_t keep = ~0ull;
-  REQUIRE(CU(cuMemPoolSetAttribute)(default_pool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep) == CUDA_SUCCESS);
+  REQUIRE(CU(cuMemPoolSetAttribute)(default_pool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep) ==
+          CUDA_SUCCESS);
   const std::size_t all = free_bytes();
   CUdeviceptr pooled = 0, block = 0;
   REQUIRE(CU(cuMemAllocAsync)(&pooled, all / 2, nullptr) == CUDA_SUCCESS);
@@ -102,7 +104,8 @@ TEST_CASE("what a pool keeps unused does not make another allocation fail") {
   REQUIRE(CU(cuMemFreeAsync)(pooled, nullptr) == CUDA_SUCCESS);
   CHECK(CU(cuMemAlloc_v2)(&block, all) == CUDA_SUCCESS);
   keep = 0;
-  REQUIRE(CU(cuMemPoolSetAttribute)(default_pool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep) == CUDA_SUCCESS);
+  REQUIRE(CU(cuMemPoolSetAttribute)(default_pool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep) ==
+          CUDA_SUCCESS);
 }
 
 TEST_CASE("a stream-ordered block may be freed by cuMemFree") {

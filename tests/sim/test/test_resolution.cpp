@@ -7,8 +7,8 @@
 namespace {
 
 // The symbol that was resolved, by its address; "-" for none.
-std::string resolve(const std::string& name, int version, unsigned long long flags, const std::string& expected,
-                    int* status) {
+std::string resolve(const std::string& name, int version, unsigned long long flags,
+                    const std::string& expected, int* status) {
   void* address = nullptr;
   CUdriverProcAddressQueryResult found{};
   REQUIRE(CU(cuGetProcAddress_v2)(name.c_str(), &address, version, flags, &found) == CUDA_SUCCESS);

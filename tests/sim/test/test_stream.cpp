@@ -59,7 +59,8 @@ TEST_CASE("a host function is called back and may not call the driver") {
   CHECK(inside == CUDA_ERROR_NOT_PERMITTED);
   int called = 0;
   REQUIRE(CU(cuStreamAddCallback)(
-              nullptr, [](CUstream, CUresult, void* data) { ++*static_cast<int*>(data); }, &called, 0) == CUDA_SUCCESS);
+              nullptr, [](CUstream, CUresult, void* data) { ++*static_cast<int*>(data); }, &called, 0) ==
+          CUDA_SUCCESS);
   REQUIRE(CU(cuCtxSynchronize)() == CUDA_SUCCESS);
   CHECK(called == 1);
 }
@@ -149,7 +150,8 @@ TEST_CASE("work on the legacy stream is refused while a blocking stream captures
   CHECK(CU(cuMemsetD32Async)(block, 2, 1, nullptr) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   CUgraph graph = nullptr;
   CHECK(CU(cuStreamEndCapture)(stream, &graph) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  CHECK(CU(cuStreamBeginCapture_v2)(nullptr, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CHECK(CU(cuStreamBeginCapture_v2)(nullptr, CU_STREAM_CAPTURE_MODE_RELAXED) ==
+        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
 TEST_CASE("a stream joins a capture by waiting for its event") {

@@ -31,7 +31,8 @@ TEST_CASE("physical memory is made in multiples of the granularity, out of the b
   const CUmemAllocationProp prop = on_device(0);
   CUmemGenericAllocationHandle handle = 0;
   std::size_t granularity = 0;
-  REQUIRE(CU(cuMemGetAllocationGranularity)(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS);
+  REQUIRE(CU(cuMemGetAllocationGranularity)(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
+          CUDA_SUCCESS);
   CHECK(granularity == page);
   CHECK(CU(cuMemCreate)(&handle, page + 4096, &prop, 0) == CUDA_ERROR_INVALID_VALUE);
   CHECK(CU(cuMemCreate)(&handle, 0, &prop, 0) == CUDA_ERROR_INVALID_VALUE);
@@ -47,11 +48,15 @@ TEST_CASE("physical memory lives until it is released and unmapped, in either or
   const auto handle = create(page);
   const auto base = reserve(page);
   REQUIRE(CU(cuMemMap)(base, page, 0, handle, 0) == CUDA_SUCCESS);
-  if (release_first) REQUIRE(CU(cuMemRelease)(handle) == CUDA_SUCCESS);
-  else REQUIRE(CU(cuMemUnmap)(base, page) == CUDA_SUCCESS);
+  if (release_first)
+    REQUIRE(CU(cuMemRelease)(handle) == CUDA_SUCCESS);
+  else
+    REQUIRE(CU(cuMemUnmap)(base, page) == CUDA_SUCCESS);
   CHECK(free_bytes() == before - page);
-  if (release_first) REQUIRE(CU(cuMemUnmap)(base, page) == CUDA_SUCCESS);
-  else REQUIRE(CU(cuMemRelease)(handle) == CUDA_SUCCESS);
+  if (release_first)
+    REQUIRE(CU(cuMemUnmap)(base, page) == CUDA_SUCCESS);
+  else
+    REQUIRE(CU(cuMemRelease)(handle) == CUDA_SUCCESS);
   CHECK(free_bytes() == before);
   CHECK(CU(cuMemRelease)(handle) == CUDA_ERROR_INVALID_VALUE);
   CHECK(CU(cuMemAddressFree)(base, page) == CUDA_SUCCESS);
