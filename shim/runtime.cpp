@@ -45,6 +45,11 @@ std::vector<std::string> command_line() {
   return arguments;
 }
 
+std::string environment_or_empty(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
 Settings read_settings() {
   Settings settings = settings_from_environment();
   log::open(settings.log, settings.log_file);
@@ -81,6 +86,7 @@ report::Device report_of(Device& device) {
 
 Runtime::Runtime()
     : settings_(read_settings()),
+      run_folder_(environment_or_empty("TIDEPOOL_RUN")),
       started_(utc(std::time(nullptr))),
       router_(settings_, [this] { on_out_of_memory(); }) {}
 
@@ -118,8 +124,7 @@ void Runtime::on_out_of_memory() {
 }
 
 void Runtime::write_report() {
-  const char* run_folder = std::getenv("TIDEPOOL_RUN");
-  if (settings_.report.empty() && run_folder == nullptr) return;
+  if (settings_.report.empty() && run_folder_.empty()) return;
   const std::lock_guard hold(report_lock_);
   HookFacts facts = hook_facts();
   if (facts.intercepted == reported_) return;
@@ -150,7 +155,7 @@ void Runtime::write_report() {
     log::warn("the report " + path + " cannot be written (" + failure + ")");
   };
   if (!settings_.report.empty()) write(expand_path(settings_.report, pid_));
-  if (run_folder != nullptr) write(std::string(run_folder) + "/" + std::to_string(pid_) + ".json");
+  if (!run_folder_.empty()) write(run_folder_ + "/" + std::to_string(pid_) + ".json");
 }
 
 }  // namespace tidepool

@@ -46,6 +46,7 @@ class Runtime {
   void on_out_of_memory();
 
   const Settings settings_;
+  const std::string run_folder_;  // TIDEPOOL_RUN: where `tidepool run` gathers reports; may be empty
   const std::string started_;
   std::atomic<long> pid_{0};  // of the process that initialised the driver
   Router router_;

@@ -79,7 +79,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
   return serve<Hook::cuMemPoolGetAttribute, &Router::pool_attribute>(pool, attr, value);
 }
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
-  return forward<Hook::cuMemPoolSetAccess>(pool, map, count);
+  return serve<Hook::cuMemPoolSetAccess, &Router::pool_shared>(pool, map, count);
 }
 CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool, CUmemLocation* location) {
   return forward<Hook::cuMemPoolGetAccess>(flags, memPool, location);

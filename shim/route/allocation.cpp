@@ -61,6 +61,7 @@ CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t
 
 CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, Record record,
                        const Pass& pass) {
+  const RelaxedCapture relaxed(gate_);
   Request request{.size = bytes, .stream = stream, .fence_possible = !gate_.open()};
   for (int fences = 0;; ++fences) {
     const Result<Block> block =

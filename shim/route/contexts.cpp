@@ -7,22 +7,28 @@
 
 namespace tidepool {
 
-void Contexts::add(CUcontext context, int device, bool primary) {
+void Contexts::add(const Entry& added) {
   const std::lock_guard hold(lock_);
-  const auto same = [&](const Entry& entry) { return entry.context == context; };
-  if (std::none_of(entries_.begin(), entries_.end(), same)) entries_.push_back({context, device, primary});
+  const auto same = [&](const Entry& entry) { return entry.context == added.context; };
+  if (std::none_of(entries_.begin(), entries_.end(), same)) entries_.push_back(added);
 }
 
-void Contexts::remove(CUcontext context) {
+template <typename Matches>
+std::optional<Contexts::Entry> Contexts::take_first(const Matches& matches) {
   const std::lock_guard hold(lock_);
-  std::erase_if(entries_, [&](const Entry& entry) { return entry.context == context; });
+  const auto found = std::find_if(entries_.begin(), entries_.end(), matches);
+  if (found == entries_.end()) return std::nullopt;
+  const Entry taken = *found;
+  entries_.erase(found);
+  return taken;
 }
 
-std::optional<CUcontext> Contexts::primary_of(int device) const {
-  const std::lock_guard hold(lock_);
-  for (const Entry& entry : entries_)
-    if (entry.primary && entry.device == device) return entry.context;
-  return std::nullopt;
+std::optional<Contexts::Entry> Contexts::take(CUcontext context) {
+  return take_first([&](const Entry& entry) { return entry.context == context; });
+}
+
+std::optional<Contexts::Entry> Contexts::take_primary(int device) {
+  return take_first([&](const Entry& entry) { return entry.primary && entry.device == device; });
 }
 
 std::vector<CUcontext> Contexts::on(int device) const {

@@ -14,17 +14,21 @@ namespace tidepool {
 
 class Contexts {
  public:
-  void add(CUcontext context, int device, bool primary);
-  void remove(CUcontext context);
-  std::optional<CUcontext> primary_of(int device) const;
-  std::vector<CUcontext> on(int device) const;
-
- private:
   struct Entry {
     CUcontext context;
     int device;
     bool primary;
   };
+
+  void add(const Entry& entry);
+  std::optional<Entry> take(CUcontext context);
+  std::optional<Entry> take_primary(int device);
+  std::vector<CUcontext> on(int device) const;
+
+ private:
+  template <typename Matches>
+  std::optional<Entry> take_first(const Matches& matches);
+
   mutable std::mutex lock_;
   std::vector<Entry> entries_;
 };

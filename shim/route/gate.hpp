@@ -10,7 +10,7 @@
 #include <set>
 #include <shared_mutex>
 
-#include "shim/driver/cuda.hpp"
+#include "shim/driver/driver.hpp"
 
 namespace tidepool {
 
@@ -48,6 +48,23 @@ class CaptureGate {
   std::shared_mutex lock_;
   std::set<CUstream> capturing_;
   std::atomic<int> count_{0};
+};
+
+// While a capture is open anywhere, calls of ours that could count against it are made in relaxed mode:
+// in the others, a thread's own allocation calls would invalidate it (cuStreamBeginCapture).
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const CaptureGate& gate) : needed_(gate.open()) { exchange(); }
+  ~RelaxedCapture() { exchange(); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  void exchange() {
+    if (needed_) driver.cuThreadExchangeStreamCaptureMode(&mode_);
+  }
+  const bool needed_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 }  // namespace tidepool

@@ -5,13 +5,12 @@ namespace tidepool {
 
 CUresult Router::context_created(const CUcontext* context, int device, bool primary, const Pass& pass) {
   const CUresult result = pass_on(pass);
-  if (result == CUDA_SUCCESS) contexts_.add(*context, device, primary);
+  if (result == CUDA_SUCCESS) contexts_.add({*context, device, primary});
   return result;
 }
 
 // A context takes its cuMemAlloc blocks with it (cuda.h, cuCtxDestroy); stream-ordered ones live on.
 void Router::context_ended(CUcontext context) {
-  contexts_.remove(context);
   for (const auto& [address, record] : ledger_.remove_context(reinterpret_cast<std::uint64_t>(context))) {
     forget(record);
     if (record.origin == Origin::arena)
@@ -19,21 +18,29 @@ void Router::context_ended(CUcontext context) {
   }
 }
 
+// It leaves the list before the call: a fence of another thread must not enter a dead context.
 CUresult Router::context_destroyed(CUcontext context, const Pass& pass) {
+  const std::optional<Contexts::Entry> entry = contexts_.take(context);
   const CUresult result = pass();
-  if (result == CUDA_SUCCESS) context_ended(context);
+  if (result == CUDA_SUCCESS)
+    context_ended(context);
+  else if (entry)
+    contexts_.add(*entry);
   return result;
 }
 
 // Release ends the primary context only with its last holder, so the driver is asked.
 CUresult Router::primary_context_ended(int device, const Pass& pass) {
+  const std::optional<Contexts::Entry> entry = contexts_.take_primary(device);
   const CUresult result = pass();
+  if (!entry) return result;
   unsigned flags = 0;
   int active = 1;
-  if (result != CUDA_SUCCESS ||
-      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active != 0)
-    return result;
-  if (const std::optional<CUcontext> context = contexts_.primary_of(device)) context_ended(*context);
+  if (result == CUDA_SUCCESS &&
+      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active == 0)
+    context_ended(entry->context);
+  else
+    contexts_.add(*entry);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,6 +39,7 @@ class Router {
   CUresult destroy_stream(CUstream stream, const Pass& pass);
   CUresult pool_created(const CUmemoryPool* pool, const CUmemPoolProps* properties, const Pass& pass);
   CUresult pool_destroyed(CUmemoryPool pool, const Pass& pass);
+  CUresult pool_shared(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count, const Pass& pass);
   CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value, const Pass& pass);
   CUresult trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass);
 
@@ -121,8 +123,11 @@ class Router {
   std::vector<std::unique_ptr<Device>> devices_;
   std::atomic<bool> devices_ready_{false};
 
+  // The device whose arena serves a pool of the application's; kNotServed for one that stays the
+  // driver's. The default pools are not in it until one is refused.
+  static constexpr int kNotServed = -1;
   std::mutex pools_lock_;
-  std::set<CUmemoryPool> refused_pools_;  // pools that must stay the driver's
+  std::map<CUmemoryPool, int> pools_;
 };
 
 }  // namespace tidepool

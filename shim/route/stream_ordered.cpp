@@ -48,8 +48,13 @@ bool Router::serves_pool(CUmemoryPool pool, const Device& device) {
   CUmemoryPool served = pool;
   // cuMemAllocAsync means the device's current pool, which the application may have changed.
   if (served == nullptr && driver.cuDeviceGetMemPool(&served, device.ordinal) != CUDA_SUCCESS) return false;
-  const std::lock_guard hold(pools_lock_);
-  return !refused_pools_.contains(served);
+  {
+    const std::lock_guard hold(pools_lock_);
+    if (const auto known = pools_.find(served); known != pools_.end()) return known->second == device.ordinal;
+  }
+  CUmemoryPool device_default = nullptr;
+  return driver.cuDeviceGetDefaultMemPool(&device_default, device.ordinal) == CUDA_SUCCESS &&
+         served == device_default;
 }
 
 CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
@@ -95,24 +100,30 @@ CUresult Router::destroy_stream(CUstream stream, const Pass& pass) {
 CUresult Router::pool_created(const CUmemoryPool* pool, const CUmemPoolProps* properties, const Pass& pass) {
   const CUresult result = pass_on(pass);
   if (result != CUDA_SUCCESS) return result;
-  const bool ours = properties == nullptr ||
-                    (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+  const bool plain = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
                      properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
                      properties->handleTypes == CU_MEM_HANDLE_TYPE_NONE && properties->maxSize == 0 &&
-                     properties->usage == 0);
+                     properties->usage == 0;
   const std::lock_guard hold(pools_lock_);
-  // A handle's value may come back with another meaning.
-  if (ours)
-    refused_pools_.erase(*pool);
-  else
-    refused_pools_.insert(*pool);
+  pools_[*pool] = plain ? properties->location.id : kNotServed;
   return result;
 }
 
 CUresult Router::pool_destroyed(CUmemoryPool pool, const Pass& pass) {
   const CUresult result = pass();
   const std::lock_guard hold(pools_lock_);
-  if (result == CUDA_SUCCESS) refused_pools_.erase(pool);
+  if (result == CUDA_SUCCESS) pools_.erase(pool);
+  return result;
+}
+
+// Another device may now touch the pool's memory. The arena's pages are its own device's alone, so from
+// here on the driver serves this pool.
+CUresult Router::pool_shared(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count,
+                             const Pass& pass) {
+  const CUresult result = pass();
+  if (result != CUDA_SUCCESS || count == 0 || access == nullptr || devices().size() <= 1) return result;
+  const std::lock_guard hold(pools_lock_);
+  pools_[pool] = kNotServed;
   return result;
 }
 

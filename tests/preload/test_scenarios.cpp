@@ -66,6 +66,20 @@ TEST_CASE("driver_calls is what the driver received, in the modes with an arena 
   }
 }
 
+TEST_CASE("a driver that can be unloaded, and answers with addresses it does not export, is seen") {
+  const Environment mini{{"LD_LIBRARY_PATH", MINIDRIVER}};
+  REQUIRE(victim("mini_driver", "", mini).outcome.exit_code == 0);
+  for (const std::string mode : {"off", "passthrough", "ondemand", "prealloc"}) {
+    const Run run = victim("mini_driver", mode, mini);
+    INFO(mode << ": " << run.outcome.out << run.outcome.err);
+    CHECK(run.outcome.exit_code == 0);
+    if (mode == "off") continue;
+    REQUIRE(run.report.is_object());
+    CHECK(run.report.at("intercepted") ==
+          nlohmann::json{{"cuInit", 3}, {"cuGetProcAddress_v2", 6}, {"cuMemAlloc_v2", 3}, {"cuMemFree_v2", 3}});
+  }
+}
+
 TEST_CASE("off does not count, report or change a look-up") {
   const Run run = victim("alloc_free", "off");
   CHECK(run.report.is_null());

@@ -9,6 +9,7 @@ void way_procaddress_versions();
 void way_default_scope();
 void way_reload();
 void no_driver_in_process();
+void mini_driver();
 
 // memory.cpp: what memory calls answer
 void alloc_free();

@@ -77,3 +77,23 @@ void no_driver_in_process() {
   std::printf("%s\n", error == nullptr ? "no error" : "an error");
   std::printf("libcuda %s\n", dlopen("libcuda.so.1", RTLD_NOW) == nullptr ? "absent" : "present");
 }
+
+// With a driver that can be unloaded and answers with addresses that it does not export.
+void mini_driver() {
+  for (int round = 0; round < 3; ++round) {
+    void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    HOLDS(handle != nullptr);
+    OK(reinterpret_cast<decltype(::cuInit)*>(dlsym(handle, "cuInit"))(0));
+    auto* lookup =
+        reinterpret_cast<decltype(::cuGetProcAddress_v2)*>(dlsym(handle, "cuGetProcAddress_v2"));
+    void* allocate = nullptr;
+    void* release = nullptr;
+    OK(lookup("cuMemAlloc", &allocate, 12000, 0, nullptr));
+    OK(lookup("cuMemFree", &release, 12000, 0, nullptr));
+    CUdeviceptr block = 0;
+    OK(reinterpret_cast<decltype(::cuMemAlloc_v2)*>(allocate)(&block, kMiB));
+    OK(reinterpret_cast<decltype(::cuMemFree_v2)*>(release)(block));
+    HOLDS(dlsym(handle, "cuMemHostAlloc") == nullptr);
+    dlclose(handle);
+  }
+}
