@@ -50,6 +50,12 @@ std::string environment_or_empty(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
+bool jax_uses_pool() {
+  for (const auto& [name, value] : framework_variables_set())
+    if (name == "XLA_PYTHON_CLIENT_ALLOCATOR" && value == "cuda_async") return true;
+  return false;
+}
+
 Settings read_settings() {
   Settings settings = settings_from_environment();
   log::open(settings.log, settings.log_file);
@@ -72,6 +78,7 @@ report::Device report_of(Device& device) {
                      .requested_peak = device.account.live.peak(),
                      .reserved = device.account.reserved.now(),
                      .reserved_peak = device.account.reserved.peak(),
+                     .unbacked_reservation = device.reservation.unbacked(),
                      .allocations = device.account.allocations.load(),
                      .frees = device.account.frees.load(),
                      .out_of_memory = {}};
@@ -88,7 +95,7 @@ Runtime::Runtime()
     : settings_(read_settings()),
       run_folder_(environment_or_empty("TIDEPOOL_RUN")),
       started_(utc(std::time(nullptr))),
-      router_(settings_, [this] { on_out_of_memory(); }) {}
+      router_(settings_, jax_uses_pool(), [this] { on_out_of_memory(); }) {}
 
 Runtime* Runtime::create() {
   auto* runtime = new Runtime;

@@ -45,6 +45,7 @@ Json to_object(const Device& device) {
           {"requested_peak_bytes", device.requested_peak},
           {"reserved_bytes", device.reserved},
           {"reserved_peak_bytes", device.reserved_peak},
+          {"unbacked_reservation_bytes", device.unbacked_reservation},
           {"allocations", device.allocations},
           {"frees", device.frees},
           {"oom", events}};

@@ -34,6 +34,7 @@ struct Device {
   Bytes requested_peak = 0;
   Bytes reserved = 0;
   Bytes reserved_peak = 0;
+  Bytes unbacked_reservation = 0;  // a pool's warm-up that was answered with addresses alone
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::vector<OutOfMemory> out_of_memory;

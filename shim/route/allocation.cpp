@@ -46,6 +46,7 @@ bool Router::serves_synchronous() {
 CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass) {
   Device* device = out == nullptr || bytes == 0 ? nullptr : current_device();
   if (device == nullptr) return pass_on(pass);
+  back_reservations();
   Record record{.device = device->ordinal, .requested = bytes, .context = current_context()};
   if (!serves_synchronous() || !device->has_arena()) return pass_allocation(*device, out, bytes, record, pass);
   return serve(*device, out, bytes, kNoStream, record, pass);
@@ -146,6 +147,7 @@ CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
   const Address address{pointer};
   Device* device = owner_of(address);
   if (device == nullptr) return pass_free(address, pass);
+  if (close_reservation(*device, address)) return CUDA_SUCCESS;
   const std::optional<Record> record = ledger_.remove(address);
   // Inside the arena, but no block begins here: the driver answers as to any wrong pointer. It may not
   // be asked about the very address, which is a mapping of ours.

@@ -82,6 +82,7 @@ Device::Device(int ordinal_number, const Settings& settings)
       uuid(uuid_of(ordinal_number)),
       name(name_of(ordinal_number)),
       total(total_of(ordinal_number)),
+      reservation(backing_),
       settings_(settings),
       physical_(ordinal_number),
       backing_(physical_, account) {

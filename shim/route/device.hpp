@@ -16,6 +16,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/driver/vmm_backing.hpp"
 #include "shim/ledger/account.hpp"
+#include "shim/route/reservation.hpp"
 
 namespace tidepool {
 
@@ -59,6 +60,7 @@ class Device {
   std::string name;
   Bytes total = 0;
   Account account;
+  Reservation reservation;
 
   // Builds the arena at the first call. False: this device has none (the mode, or no virtual memory
   // calls), everything is passed on.

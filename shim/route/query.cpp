@@ -41,6 +41,7 @@ std::optional<Router::Found> Router::find(Address inside) {
 }
 
 CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
+  back_reservations();
   const CUresult result = pass();
   if (result != CUDA_SUCCESS || free == nullptr || devices().empty()) return result;
   Device* device = current_device();

@@ -5,8 +5,10 @@
 
 namespace tidepool {
 
-Router::Router(const Settings& settings, std::function<void()> on_out_of_memory)
-    : settings_(settings), on_out_of_memory_(std::move(on_out_of_memory)) {}
+Router::Router(const Settings& settings, bool jax_uses_pool, std::function<void()> on_out_of_memory)
+    : settings_(settings),
+      on_out_of_memory_(std::move(on_out_of_memory)),
+      reservation_may_come_(jax_uses_pool) {}
 
 void Router::find_devices() {
   int count = 0;
@@ -39,6 +41,7 @@ Device* Router::owner_of(Address address) {
 }
 
 CUresult Router::pass_on(const Pass& pass) {
+  back_reservations();
   const CUresult result = pass();
   return result == CUDA_ERROR_OUT_OF_MEMORY && hand_back_cache() ? pass() : result;
 }

@@ -25,7 +25,8 @@ class Router {
  public:
   // `on_out_of_memory` is called, without a lock, when a request that the device could not serve has
   // been recorded.
-  Router(const Settings& settings, std::function<void()> on_out_of_memory);
+  // `jax_uses_pool`: the shim itself told JAX to allocate from the driver's pool.
+  Router(const Settings& settings, bool jax_uses_pool, std::function<void()> on_out_of_memory);
 
   // cuMemAlloc family (allocation.cpp)
   CUresult allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass);
@@ -103,6 +104,9 @@ class Router {
   bool hand_back_cache();
 
   // stream_ordered.cpp
+  std::optional<Address> open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, CUstream stream);
+  void back_reservations();
+  bool close_reservation(Device& device, Address address);
   Device* device_of(CUstream stream);
   bool is_capturing(CUstream stream);
   bool serves_pool(CUmemoryPool pool, const Device& device);
@@ -126,6 +130,8 @@ class Router {
   // The device whose arena serves a pool of the application's; kNotServed for one that stays the
   // driver's. The default pools are not in it until one is refused.
   static constexpr int kNotServed = -1;
+  // XLA's first request is a reservation only where it was us who chose its allocator.
+  std::atomic<bool> reservation_may_come_;
   std::mutex pools_lock_;
   std::map<CUmemoryPool, int> pools_;
 };

@@ -1,6 +1,7 @@
 // The stream-ordered family: cuMemAllocAsync, its pools, and the streams that carry it.
 #include <unistd.h>
 
+#include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
 
 namespace tidepool {
@@ -57,6 +58,36 @@ bool Router::serves_pool(CUmemoryPool pool, const Device& device) {
          served == device_default;
 }
 
+std::optional<Address> Router::open_reservation(Device& device, Bytes bytes, CUmemoryPool pool,
+                                                CUstream stream) {
+  if (!reservation_may_come_.exchange(false)) return std::nullopt;
+  cuuint64_t threshold = 0;
+  if (pool == nullptr || driver.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) !=
+                             CUDA_SUCCESS || threshold != bytes)
+    return std::nullopt;
+  // A share that is taken at the first allocation is taken at this one, for the stream's next requests.
+  const Result<Block> first = device.with_policy(
+      [&](Policy& policy) { return policy.allocate({.size = kMiB, .stream = key_of(stream, false)}); });
+  if (first) device.free_block(first.value().address, key_of(stream, false));
+  return device.reservation.open(bytes);
+}
+
+bool Router::close_reservation(Device& device, Address address) {
+  const Reservation::Closed closed = device.reservation.close(address);
+  if (closed == Reservation::Closed::backed && wait_for(device).waited == Waited::done)
+    device.reservation.release();
+  return closed != Reservation::Closed::not_this;
+}
+
+void Router::back_reservations() {
+  for (const auto& device : devices()) {
+    if (!device->reservation.must_be_backed()) continue;
+    if (!device->reservation.back())
+      log::error("device " + std::to_string(device->ordinal) +
+                 ": no memory for what JAX reserved; set TIDEPOOL_FRAMEWORKS=keep");
+  }
+}
+
 CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
                                 bool per_thread_stream, const Pass& pass) {
   if (out == nullptr || bytes == 0 || is_capturing(stream)) return pass_on(pass);
@@ -68,6 +99,11 @@ CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPoo
                 .pool = reinterpret_cast<std::uint64_t>(pool)};
   if (!device->has_arena() || !serves_pool(pool, *device))
     return pass_allocation(*device, out, bytes, record, pass);
+  back_reservations();
+  if (const std::optional<Address> reserved = open_reservation(*device, bytes, pool, stream)) {
+    *out = reserved->value;
+    return CUDA_SUCCESS;
+  }
   return serve(*device, out, bytes, key_of(stream, per_thread_stream), record, pass);
 }
 
@@ -75,6 +111,7 @@ CUresult Router::free_async(CUdeviceptr pointer, CUstream stream, bool per_threa
   const Address address{pointer};
   Device* device = owner_of(address);
   if (device == nullptr || is_capturing(stream)) return pass_free(address, pass);
+  if (close_reservation(*device, address)) return CUDA_SUCCESS;
   const std::optional<Record> record = ledger_.remove(address);
   if (!record) return CUDA_ERROR_INVALID_VALUE;
   forget(*record);

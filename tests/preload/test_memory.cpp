@@ -56,6 +56,28 @@ TEST_CASE("a limit holds for both families and for the application's own cuMemCr
   }
 }
 
+TEST_CASE("a pool's warm-up by JAX takes no memory, and gets it if it is used after all") {
+  // As in a process for which the shim chose JAX's allocator.
+  const Environment chosen{{"TIDEPOOL_FRAMEWORK_VARIABLES", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"},
+                           {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async"}};
+  const Run unused = victim("pool_warm_up", "ondemand", chosen);
+  CHECK(reserved_peak(unused) <= 16 << 20);
+  CHECK(unused.report.at("devices").at(0).at("unbacked_reservation_bytes") == 60 * kGiB);
+  CHECK(reserved_peak(victim("pool_warm_up", "prealloc", {chosen})) == 60 * kGiB);
+  Environment half = chosen;
+  half["TIDEPOOL_FRACTION"] = "0.5";
+  CHECK(reserved_peak(victim("pool_warm_up", "prealloc", half)) == 40 * kGiB);
+  for (const std::string mode : {"ondemand", "prealloc"}) {
+    Environment less = chosen;
+    less["TIDEPOOL_FRACTION"] = "0.1";
+    const Run used = victim("pool_used", mode, less);
+    CHECK(reserved_peak(used) >= 60 * kGiB);
+    CHECK(used.report.at("devices").at(0).at("reserved_bytes").get<std::uint64_t>() < 20 * kGiB);
+  }
+  // A program of its own choice is served as it asks.
+  CHECK(reserved_peak(victim("pool_warm_up", "ondemand")) >= 60 * kGiB);
+}
+
 TEST_CASE("the books are empty when everything was freed") {
   for (const std::string scenario :
        {"alloc_free", "stream_order", "own_virtual_memory", "several_threads", "out_of_memory"})

@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> kScenarios{
     "way_dlsym", "way_procaddress", "way_procaddress_versions", "way_default_scope", "way_reload",
-    "no_driver_in_process", "alloc_free", "wrong_calls", "stream_order", "address_answers", "out_of_memory",
+    "no_driver_in_process", "alloc_free", "wrong_calls", "stream_order", "pool_warm_up", "pool_used", "address_answers", "out_of_memory",
     "memory_handed_to_the_driver", "own_virtual_memory", "several_threads", "barrier", "context_death",
     "capture_beside_frees", "fork_before_start", "fork_after_start", "live_at_exit",
     "calls_from_last_destructor", "probe_only"};

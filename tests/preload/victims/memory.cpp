@@ -69,6 +69,49 @@ void stream_order() {
   OK(CU(cuStreamDestroy_v2)(stream));
 }
 
+namespace {
+
+CUdeviceptr take_whole_pool(CUstream* stream) {
+  start_driver();
+  OK(CU(cuStreamCreate)(stream, CU_STREAM_NON_BLOCKING));
+  CUmemoryPool pool = nullptr;
+  OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
+  cuuint64_t threshold = 60 * kGiB;
+  OK(CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  CUdeviceptr all = 0;
+  OK(CU(cuMemAllocFromPoolAsync)(&all, threshold, pool, *stream));
+  return all;
+}
+
+void use_a_little(CUstream stream) {
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAllocAsync)(&block, 3 * kMiB, stream));
+  OK(CU(cuMemsetD8Async)(block, 7, 3 * kMiB, stream));
+  OK(CU(cuMemFreeAsync)(block, stream));
+}
+
+}  // namespace
+
+// As XLA's cuda_async allocator begins: the whole pool, and back at once.
+void pool_warm_up() {
+  CUstream stream = nullptr;
+  OK(CU(cuMemFreeAsync)(take_whole_pool(&stream), stream));
+  use_a_little(stream);
+}
+
+// The same request by a program that means it.
+void pool_used() {
+  CUstream stream = nullptr;
+  const CUdeviceptr all = take_whole_pool(&stream);
+  use_a_little(stream);
+  OK(CU(cuMemsetD8Async)(all + 30 * kGiB, 7, 3 * kMiB, stream));
+  unsigned char in = 0;
+  OK(CU(cuStreamSynchronize)(stream));
+  OK(CU(cuMemcpyDtoH_v2)(&in, all + 30 * kGiB + 5, 1));
+  HOLDS(in == 7);
+  OK(CU(cuMemFreeAsync)(all, stream));
+}
+
 void address_answers() {
   start_driver();
   CUdeviceptr block = 0;

@@ -15,6 +15,8 @@ void mini_driver();
 void alloc_free();
 void wrong_calls();
 void stream_order();
+void pool_warm_up();
+void pool_used();
 void address_answers();
 void out_of_memory();
 void memory_handed_to_the_driver();

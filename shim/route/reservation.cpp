@@ -1,0 +1,39 @@
+// XLA's request to a pool that it will never use, answered with addresses alone.
+#include "shim/route/reservation.hpp"
+
+namespace tidepool {
+
+std::optional<Address> Reservation::open(Bytes size) {
+  const std::lock_guard hold(lock_);
+  const Result<Range> range = backing_.reserve(round_up(size, kPage));
+  if (!range) return std::nullopt;
+  range_ = range.value();
+  opener_ = std::this_thread::get_id();
+  unbacked_ = range_.size;
+  state_.store(State::pending, std::memory_order_release);
+  return range_.begin;
+}
+
+Reservation::Closed Reservation::close(Address address) {
+  const std::lock_guard hold(lock_);
+  if (state_ == State::none || address != range_.begin) return Closed::not_this;
+  return state_.exchange(State::none) == State::backed ? Closed::backed : Closed::unused;
+}
+
+Status Reservation::back() {
+  const std::lock_guard hold(lock_);
+  if (state_ != State::pending) return Done{};
+  Status status = backing_.commit(range_);
+  // Without memory the addresses stay as they are: a second try would not find more.
+  state_.store(status ? State::backed : State::none, std::memory_order_release);
+  if (status) unbacked_ = 0;
+  return status;
+}
+
+void Reservation::release() {
+  const std::lock_guard hold(lock_);
+  // Refused: the memory stays with the process, counted.
+  static_cast<void>(backing_.release(range_));
+}
+
+}  // namespace tidepool
