@@ -15,6 +15,7 @@ LONGEST = 400
 
 # Plain data, for everybody in the shim. The rest of policies/ is for those who work with the engine.
 PLAIN = ["policies/units.hpp", "policies/result.hpp", "policies/snapshot.hpp"]
+BACKING = "policies/backing.hpp"
 ENGINE = ["policies/policy.hpp", "policies/catalogue.hpp"]
 
 # Each folder, with its subfolders, and what it may include besides itself: a folder's headers, or a
@@ -25,12 +26,12 @@ BELOW_RUNTIME = [*BASE, *SIBLINGS, "shim/route", *ENGINE]
 MAY_INCLUDE = {
     "policies": [],
     "shim/base": PLAIN,
-    "shim/driver": [*BASE, "policies/backing.hpp"],  # the only one that implements the engine's Backing
+    "shim/driver": [*BASE, BACKING],  # puts the driver's memory behind the engine
     "shim/ledger": BASE,
     "shim/peers": BASE,
     "shim/report": BASE,
     "shim/trace": BASE,
-    "shim/route": [*BASE, *SIBLINGS, *ENGINE],  # the only one that calls a Policy
+    "shim/route": [*BASE, *SIBLINGS, BACKING, *ENGINE],  # calls a Policy, charges what passes its Backing
     "shim": BELOW_RUNTIME,  # runtime: puts the parts together, so it must know them all
     "shim/hook": [*BELOW_RUNTIME, "shim"],
     "shim/cli": [*BASE, "shim/peers", "shim/report", "shim/trace"],

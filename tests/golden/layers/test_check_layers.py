@@ -59,9 +59,10 @@ class CheckLayers(unittest.TestCase):
         self.include("shim/ledger/ledger.cpp", '"shim/driver/driver.hpp"', "shim/ledger may not include")
         self.include("shim/report/oom.cpp", '"shim/peers/peers.hpp"', "shim/report may not include")
 
-    def test_the_engine_is_for_route_and_its_backing_for_driver(self):
+    def test_the_engine_is_for_route_and_its_backing_for_driver_too(self):
         self.include("shim/ledger/ledger.cpp", '"policies/policy.hpp"', "shim/ledger may not include")
-        self.include("shim/route/router.cpp", '"policies/backing.hpp"', "shim/route may not include")
+        self.include("shim/driver/driver.cpp", '"policies/policy.hpp"', "shim/driver may not include")
+        self.include("shim/ledger/ledger.cpp", '"policies/backing.hpp"', "shim/ledger may not include")
 
     def test_outside_libraries_have_their_place(self):
         self.include("shim/ledger/ledger.cpp", "<spdlog/spdlog.h>", "only shim/base")
