@@ -30,8 +30,12 @@ std::string python_of(const std::string& client) {
   return found.out.substr(0, found.out.find('\n'));
 }
 
-Run run_client(const Client& client, const std::string& mode, const Environment& more = {}) {
-  // XLA compiles for a minute where two cores are shared.
+Run run_client(const Client& client, const std::string& mode, Environment more = {}) {
+  // XLA compiles for a minute where two cores are shared, so each program is compiled once.
+  static const ScratchFolder compiled;
+  more["JAX_COMPILATION_CACHE_DIR"] = compiled.path(client.name);
+  more["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0";
+  more["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1";
   Run run = run_on_simulator({SIMGPU, python_of(client.name), PROGRAMS + ("/" + client.program)}, mode, more,
                              std::chrono::minutes(10));
   INFO(client.name << " in " << (mode.empty() ? "no shim" : mode) << ": " << run.outcome.out
