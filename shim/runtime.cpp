@@ -98,8 +98,8 @@ Runtime::Runtime()
       router_(settings_, jax_uses_pool(), [this] { on_out_of_memory(); }) {}
 
 Runtime* Runtime::create() {
-  auto* runtime = new Runtime;
-  return runtime->settings_.mode == Mode::off ? nullptr : runtime;
+  std::unique_ptr<Runtime> runtime(new Runtime);
+  return runtime->settings_.mode == Mode::off ? nullptr : runtime.release();
 }
 
 Runtime* Runtime::get() {

@@ -7,6 +7,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -47,10 +48,13 @@ std::unique_ptr<spdlog::logger> make_logger(int descriptor, LogLevel level) {
   return logger;
 }
 
-// Leaked: lines are written until the very end of the process.
-spdlog::logger*& slot() {
-  static spdlog::logger* logger = make_logger(STDERR_FILENO, LogLevel::warn).release();
-  return logger;
+// Never destroyed: lines are written until the very end of the process.
+constinit std::atomic<spdlog::logger*> current{nullptr};
+
+spdlog::logger& logger() {
+  if (spdlog::logger* opened = current.load(std::memory_order_acquire)) return *opened;
+  static spdlog::logger* const by_default = make_logger(STDERR_FILENO, LogLevel::warn).release();
+  return *by_default;
 }
 
 }  // namespace
@@ -67,12 +71,12 @@ void open(LogLevel level, const std::string& file) {
            "); logging on stderr");
     }
   }
-  slot() = make_logger(descriptor, level).release();
+  current.store(make_logger(descriptor, level).release(), std::memory_order_release);
 }
 
-void error(std::string_view line) { slot()->error(line); }
-void warn(std::string_view line) { slot()->warn(line); }
-void info(std::string_view line) { slot()->info(line); }
-void debug(std::string_view line) { slot()->debug(line); }
+void error(std::string_view line) { logger().error(line); }
+void warn(std::string_view line) { logger().warn(line); }
+void info(std::string_view line) { logger().info(line); }
+void debug(std::string_view line) { logger().debug(line); }
 
 }  // namespace tidepool::log

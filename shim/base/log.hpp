@@ -10,7 +10,7 @@
 
 namespace tidepool::log {
 
-// Before open(), lines of level warn and above go to stderr.
+// Once, at the start. Before it, lines of level warn and above go to stderr.
 void open(LogLevel level, const std::string& file);
 
 void error(std::string_view line);

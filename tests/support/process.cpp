@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -120,6 +121,11 @@ Outcome run(const std::vector<std::string>& command, const Environment& changes,
 std::string preload_of(const std::string& library) {
   const std::string runtime = SANITIZER_RUNTIME;
   return runtime.empty() ? library : runtime + ":" + library;
+}
+
+Environment without_leak_check() {
+  const char* options = std::getenv("ASAN_OPTIONS");
+  return {{"ASAN_OPTIONS", (options == nullptr ? "" : std::string(options) + ":") + "detect_leaks=0"}};
 }
 
 std::string read_file(const std::string& path) {

@@ -24,6 +24,10 @@ Outcome run(const std::vector<std::string>& command, const Environment& changes 
 // LD_PRELOAD for `library`; a sanitizer's runtime must come before any library built with it.
 std::string preload_of(const std::string& library);
 
+// For programs whose own leaks are no concern here (CPython's, a driver that is unloaded): what a leak
+// checker's build needs to let them pass. Nothing in other builds.
+Environment without_leak_check();
+
 std::string read_file(const std::string& path);  // empty if it cannot be read
 
 // A fresh folder, removed with the object.

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 namespace tidepool::testing {
-thread_local int allocations_left = -1;
+constinit thread_local int allocations_left = -1;
 }
 
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
