@@ -4,10 +4,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <array>
 #include <cstdlib>
 #include <ctime>
 
+#include "shim/base/clock.hpp"
 #include "shim/base/frameworks.hpp"
 #include "shim/base/lifecycle.hpp"
 #include "shim/base/log.hpp"
@@ -18,14 +19,6 @@ namespace {
 
 using HookFactSource = HookFacts (*)();
 constinit HookFactSource hook_facts = nullptr;
-
-std::string utc(std::time_t time) {
-  std::tm fields{};
-  gmtime_r(&time, &fields);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields);
-  return text.data();
-}
 
 std::vector<std::string> command_line() {
   std::vector<std::string> arguments;
@@ -81,11 +74,8 @@ report::Device report_of(Device& device) {
                      .unbacked_reservation = device.reservation.unbacked(),
                      .allocations = device.account.allocations.load(),
                      .frees = device.account.frees.load(),
-                     .out_of_memory = {}};
+                     .out_of_memory = device.out_of_memory_events()};
   if (device.account.limit() != kUnlimited) out.limit = device.account.limit();
-  for (const OutOfMemory& event : device.out_of_memory_events())
-    out.out_of_memory.push_back({event.time, event.entry, event.requested, event.device_free,
-                                 event.device_total, event.live, event.reserved});
   return out;
 }
 
@@ -94,7 +84,7 @@ report::Device report_of(Device& device) {
 Runtime::Runtime()
     : settings_(read_settings()),
       run_folder_(environment_or_empty("TIDEPOOL_RUN")),
-      started_(utc(std::time(nullptr))),
+      started_(utc_now()),
       router_(settings_, jax_uses_pool(), [this] { on_out_of_memory(); }) {}
 
 Runtime* Runtime::create() {
@@ -143,7 +133,7 @@ void Runtime::write_report() {
                         .settings = {},
                         .frameworks = framework_variables_set(),
                         .started = started_,
-                        .ended = utc(std::time(nullptr)),
+                        .ended = utc_now(),
                         .devices = {},
                         .intercepted = facts.intercepted,
                         .driver_calls = facts.forwarded,

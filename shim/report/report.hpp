@@ -15,10 +15,10 @@
 namespace tidepool::report {
 
 struct OutOfMemory {
-  std::string time;
-  std::string entry;
+  std::string time;           // ISO 8601, UTC
+  std::string entry;          // what the application called
   Bytes requested = 0;
-  std::optional<Bytes> free;
+  std::optional<Bytes> free;  // on the device, where it was asked
   Bytes total = 0;
   Bytes live = 0;
   Bytes reserved = 0;

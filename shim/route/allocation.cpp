@@ -2,23 +2,12 @@
 // allocation on with its books kept, refusing one.
 #include <sys/stat.h>
 
-#include <chrono>
-#include <ctime>
-
+#include "shim/base/clock.hpp"
 #include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
 
 namespace tidepool {
 namespace {
-
-std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm fields{};
-  gmtime_r(&now, &fields);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields);
-  return text.data();
-}
 
 // Kernel modules that register device memory with other hardware and can tell mapped pages from a
 // block of cuMemAlloc (openucx/ucx#9895).

@@ -126,12 +126,12 @@ Snapshot Device::snapshot() {
   return with_policy([](Policy& policy) { return policy.snapshot(); });
 }
 
-void Device::record_out_of_memory(OutOfMemory event) {
+void Device::record_out_of_memory(report::OutOfMemory event) {
   const std::lock_guard hold(events_lock_);
   if (events_.size() < 32) events_.push_back(std::move(event));
 }
 
-std::vector<OutOfMemory> Device::out_of_memory_events() const {
+std::vector<report::OutOfMemory> Device::out_of_memory_events() const {
   const std::lock_guard hold(events_lock_);
   return events_;
 }

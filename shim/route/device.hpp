@@ -8,7 +8,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,19 +15,10 @@
 #include "shim/base/settings.hpp"
 #include "shim/driver/vmm_backing.hpp"
 #include "shim/ledger/account.hpp"
+#include "shim/report/report.hpp"
 #include "shim/route/reservation.hpp"
 
 namespace tidepool {
-
-struct OutOfMemory {
-  std::string time;   // ISO 8601, UTC
-  std::string entry;  // what the application called
-  Bytes requested = 0;
-  std::optional<Bytes> device_free;  // where it was asked
-  Bytes device_total = 0;
-  Bytes live = 0;
-  Bytes reserved = 0;
-};
 
 // Checks the process's limit before the device is asked, and counts what the device gave.
 class AccountedBacking final : public Backing {
@@ -82,8 +72,8 @@ class Device {
   bool maybe_ours(Address address) const { return backing_.owns(address); }
 
   // Keeps the first 32; later ones are only counted.
-  void record_out_of_memory(OutOfMemory event);
-  std::vector<OutOfMemory> out_of_memory_events() const;
+  void record_out_of_memory(report::OutOfMemory event);
+  std::vector<report::OutOfMemory> out_of_memory_events() const;
 
  private:
   void build_arena();
@@ -96,7 +86,7 @@ class Device {
   std::unique_ptr<Policy> policy_;
   std::atomic<bool> has_policy_{false};
   mutable std::mutex events_lock_;
-  std::vector<OutOfMemory> events_;
+  std::vector<report::OutOfMemory> events_;
 };
 
 }  // namespace tidepool
