@@ -18,6 +18,7 @@ extern "C" {
 // 1: nothing more to do at a lookup, the driver's table says it all.
 [[gnu::visibility("hidden")]] constinit unsigned char tidepool_lookups_settled = 0;
 
+[[gnu::visibility("hidden")]] void tidepool_find_loader();
 [[gnu::visibility("hidden")]] void* tidepool_dlopen(const char* name, int flags);
 [[gnu::visibility("hidden")]] void* tidepool_dlmopen(long space, const char* name, int flags);
 [[gnu::visibility("hidden")]] void* tidepool_dlsym(void* handle, const char* name);
@@ -95,6 +96,7 @@ bool redirect_hooks(const elf::Library& library) {
 
 // A program may close and load the driver again: saved addresses would go stale.
 void keep_loaded(const elf::Library& library) {
+  if (tidepool_real_dlopen == nullptr) tidepool_find_loader();
   using Open = void* (*)(const char*, int);
   reinterpret_cast<Open>(tidepool_real_dlopen)(library.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
@@ -117,6 +119,7 @@ bool adopt_under_lock() {
 }
 
 void* libc_handle() {
+  if (tidepool_real_dlopen == nullptr) tidepool_find_loader();
   using Open = void* (*)(const char*, int);
   return reinterpret_cast<Open>(tidepool_real_dlopen)("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 }
@@ -140,10 +143,6 @@ void* real_entry(Hook hook) {
   return entry;
 }
 
-const char* driver_path() {
-  return adopted.load(std::memory_order_acquire) ? adopted_library.path : nullptr;
-}
-
 int count_unadopted_drivers() {
   int count = 0;
   for_each_library([&](const elf::Library& library) {
@@ -164,10 +163,14 @@ struct LookupAnswer {
   void* answer;  // not null: the result, do not look
 };
 
-// Walked by hand: an exported dlvsym of ours would find itself (measured: it recursed).
+// Walked by hand, in the loader's own list: an exported dlvsym of ours would find itself (measured: it
+// recursed), and ThreadSanitizer looks its functions up by dlsym before its dl_iterate_phdr works
+// (measured: it crashed). The list only grows at its end, and libc stands near the head of it.
 [[gnu::visibility("hidden")]] void tidepool_find_loader() {
-  for_each_library([](const elf::Library& library) {
-    if (!is_named(library, "libc.so.") && !is_named(library, "libdl.so.")) return false;
+  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+    elf::Library library;
+    if (!elf::read_library(*map, library)) continue;
+    if (!is_named(library, "libc.so.") && !is_named(library, "libdl.so.")) continue;
     const auto take = [&](void*& slot, const char* name) {
       if (void* found = elf::address_of(library, name); found != nullptr && slot == nullptr) slot = found;
     };
@@ -175,12 +178,11 @@ struct LookupAnswer {
     take(tidepool_real_dlmopen, "dlmopen");
     take(tidepool_real_dlsym, "dlsym");
     take(tidepool_real_dlvsym, "dlvsym");
-    return false;
-  });
+  }
 }
 
 [[gnu::visibility("hidden")]] LookupAnswer tidepool_before_lookup(void* handle, const char* name) {
-  if (tidepool_real_dlopen == nullptr || tidepool_real_dlsym == nullptr) tidepool_find_loader();
+  if (tidepool_real_dlsym == nullptr) tidepool_find_loader();
   const bool known = adopt_driver();
   // Without a driver in the process our own exports must not pretend that there is one.
   if (!known && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
@@ -191,7 +193,6 @@ struct LookupAnswer {
 }
 
 [[gnu::visibility("hidden")]] LookupAnswer tidepool_before_versioned_lookup(void* handle, const char* name) {
-  if (tidepool_real_dlopen == nullptr) tidepool_find_loader();
   if (!adopt_driver() && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
   return {handle, nullptr};
 }

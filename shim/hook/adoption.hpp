@@ -17,9 +17,6 @@ bool adopt_driver();
 // The driver's own entry; adopts if needed. Null: no driver, or one that lacks the entry.
 void* real_entry(Hook hook);
 
-// Where the driver was found, or null.
-const char* driver_path();
-
 // Objects named like the driver that are mapped in this namespace and are not the adopted one.
 int count_unadopted_drivers();
 

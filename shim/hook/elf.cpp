@@ -61,30 +61,8 @@ int protection_of(const Library& library, std::uintptr_t address) {
   return protection;
 }
 
-}  // namespace
-
-bool equal(const char* left, const char* right) {
-  while (*left != '\0' && *left == *right) ++left, ++right;
-  return *left == *right;
-}
-
-bool starts_with(const char* text, const char* prefix) {
-  for (; *prefix != '\0'; ++text, ++prefix)
-    if (*text != *prefix) return false;
-  return true;
-}
-
-bool read_library(const dl_phdr_info& info, Library& out) {
-  out = {};
-  out.base = info.dlpi_addr;
-  out.headers = info.dlpi_phdr;
-  out.header_count = info.dlpi_phnum;
-  out.path = info.dlpi_name;
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (std::size_t i = 0; i < out.header_count; ++i)
-    if (out.headers[i].p_type == PT_DYNAMIC)
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(out.base + out.headers[i].p_vaddr);
-  if (dynamic == nullptr) return false;
+// Fills in the tables of a library whose base is known.
+bool read_dynamic(const ElfW(Dyn)* dynamic, Library& out) {
   // ld.so relocates the table in place, except where it is read-only.
   const auto located = [&](ElfW(Addr) value) { return value < out.base ? value + out.base : value; };
   ElfW(Xword) soname = 0;
@@ -104,6 +82,38 @@ bool read_library(const dl_phdr_info& info, Library& out) {
   if (out.gnu_hash == nullptr && out.sysv_hash == nullptr) return false;
   if (soname != 0) out.soname = out.strings + soname;
   return true;
+}
+
+}  // namespace
+
+bool equal(const char* left, const char* right) {
+  while (*left != '\0' && *left == *right) ++left, ++right;
+  return *left == *right;
+}
+
+bool starts_with(const char* text, const char* prefix) {
+  for (; *prefix != '\0'; ++text, ++prefix)
+    if (*text != *prefix) return false;
+  return true;
+}
+
+bool read_library(const dl_phdr_info& info, Library& out) {
+  out = {};
+  out.base = info.dlpi_addr;
+  out.headers = info.dlpi_phdr;
+  out.header_count = info.dlpi_phnum;
+  out.path = info.dlpi_name;
+  for (std::size_t i = 0; i < out.header_count; ++i)
+    if (out.headers[i].p_type == PT_DYNAMIC)
+      return read_dynamic(reinterpret_cast<const ElfW(Dyn)*>(out.base + out.headers[i].p_vaddr), out);
+  return false;
+}
+
+bool read_library(const link_map& map, Library& out) {
+  out = {};
+  out.base = map.l_addr;
+  out.path = map.l_name;
+  return map.l_ld != nullptr && read_dynamic(map.l_ld, out);
 }
 
 ElfW(Sym)* find_symbol(const Library& library, const char* name, const ElfW(Sym)* after) {

@@ -1,6 +1,6 @@
 // Reads and changes the symbol table of a library that is mapped in this process.
 //
-// Compiled without sanitizers and free of libc calls but mprotect: it runs inside dlsym, at times when
+// Compiled without sanitizers and free of libc calls but mprotect and sysconf: it runs inside dlsym, at times when
 // a sanitizer's interceptors are not ready (measured: a strcmp in a dlsym wrapper crashed under ASan).
 #pragma once
 
@@ -29,6 +29,10 @@ bool starts_with(const char* text, const char* prefix);
 
 // False for an object without a dynamic symbol table (the vdso's may be unreadable).
 bool read_library(const dl_phdr_info& info, Library& out);
+
+// The same from the loader's own list, without its program headers: good for finding, not for
+// redirecting, symbols.
+bool read_library(const link_map& map, Library& out);
 
 // The defined dynamic symbol `name`, or null. With several versions of one name: the one after `after`.
 ElfW(Sym)* find_symbol(const Library& library, const char* name, const ElfW(Sym)* after = nullptr);
