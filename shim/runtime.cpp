@@ -99,18 +99,25 @@ Runtime* Runtime::get() {
 
 void Runtime::set_hook_facts(HookFacts (*source)()) { hook_facts = source; }
 
-void Runtime::driver_initialised() {
-  if (pid_.exchange(::getpid()) != 0) return;
-  lifecycle::driver_started();
-  // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
-  std::atexit([] {
-    if (Runtime* runtime = Runtime::get()) runtime->write_final_report();
-  });
+void Runtime::driver_initialised() noexcept {
+  try {
+    Runtime* runtime = get();
+    if (runtime == nullptr || runtime->pid_.exchange(::getpid()) != 0) return;
+    lifecycle::driver_started();
+    // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
+    std::atexit(&Runtime::finish);
+  } catch (...) {
+    // No memory for a report: the program goes on without.
+  }
 }
 
-void Runtime::write_final_report() {
-  // A child by vfork or clone shares this memory without having passed a fork handler.
-  if (::getpid() == pid_) write_report();
+void Runtime::finish() noexcept {
+  try {
+    Runtime* runtime = get();
+    // A child by vfork or clone shares this memory without having passed a fork handler.
+    if (runtime != nullptr && ::getpid() == runtime->pid_) runtime->write_report();
+  } catch (...) {
+  }
 }
 
 // Retry loops fail thousands of times a second; one report a second tells as much.

@@ -1,5 +1,5 @@
-// The composition root, and the only global object of the shim: settings, router and report of this
-// process. Built at the first intercepted call, never destroyed: the application may call us from its
+// The composition root, and the only global object with a state to speak of (below it lie the driver's
+// table and the counters): settings, router and report of this process. Built at the first intercepted call, never destroyed: the application may call us from its
 // last destructor.
 #pragma once
 
@@ -33,10 +33,10 @@ class Runtime {
   Router& router() { return router_; }
 
   // cuInit succeeded: the report is written before the driver's own exit handlers run.
-  void driver_initialised();
+  static void driver_initialised() noexcept;
 
-  // At exit; again at the very end if calls came after the first time.
-  void write_final_report();
+  // Writes the report at exit; called again at the very end, it does so if calls came after the first.
+  static void finish() noexcept;
 
  private:
   Runtime();

@@ -69,11 +69,8 @@ bool parse(std::string_view text, std::optional<Bytes>& out) {
 bool parse(std::string_view text, std::optional<double>& out) {
   if (text == "auto") return out.reset(), true;
   if (text == "forever") return out = std::numeric_limits<double>::infinity(), true;
-  char* end = nullptr;
-  const std::string copy(text);
-  const double seconds = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != '\0' || !(seconds >= 0)) return false;
-  return out = seconds, true;
+  out = take_number(text);
+  return out.has_value() && text.empty();
 }
 
 std::optional<LimitRule> parse_limit_rule(std::string_view text) {
@@ -84,11 +81,10 @@ std::optional<LimitRule> parse_limit_rule(std::string_view text) {
     text.remove_prefix(equals + 1);
   }
   if (!text.empty() && text.back() == '%') {
-    char* end = nullptr;
-    const std::string number(text.substr(0, text.size() - 1));
-    const double percent = std::strtod(number.c_str(), &end);
-    if (number.empty() || *end != '\0' || !(percent > 0 && percent <= 100)) return std::nullopt;
-    rule.share = percent / 100;
+    text.remove_suffix(1);
+    const std::optional<double> percent = take_number(text);
+    if (!percent || !text.empty() || *percent <= 0 || *percent > 100) return std::nullopt;
+    rule.share = *percent / 100;
     return rule;
   }
   rule.bytes = parse_size(text);
@@ -119,6 +115,14 @@ void read(const SettingRow& row, const Lookup& lookup, Field& field, Settings& s
   if (set && !parse(given, field)) settings.errors.push_back({row.variable, given, row.allowed});
 }
 
+// The driver gives a UUID's bytes, not whether it is a whole GPU's or a MIG instance's.
+bool names_same_device(std::string_view one, std::string_view other) {
+  const auto bare = [](std::string_view uuid) {
+    return uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid.substr(4) : std::string_view();
+  };
+  return !bare(one).empty() && bare(one) == bare(other);
+}
+
 }  // namespace
 
 std::span<const SettingRow> setting_rows() { return kRows; }
@@ -144,7 +148,7 @@ Settings settings_from_environment() {
 Bytes limit_for_device(const Settings& settings, int ordinal, std::string_view uuid, Bytes total) {
   const LimitRule* found = nullptr;
   for (const LimitRule& rule : settings.limit) {
-    if (rule.device == std::to_string(ordinal) || (!uuid.empty() && rule.device == uuid)) found = &rule;
+    if (rule.device == std::to_string(ordinal) || names_same_device(rule.device, uuid)) found = &rule;
     if (rule.device.empty() && (found == nullptr || found->device.empty())) found = &rule;
   }
   if (found == nullptr) return kUnlimited;

@@ -9,9 +9,26 @@
 namespace tidepool {
 namespace {
 
-// Digits with an optional fraction at the front of `text`, which is advanced. By hand: std::from_chars
-// for floating point needs libm, a second library to load in every process of a command.
-std::optional<double> parse_number(std::string_view& text) {
+std::optional<double> unit_factor(std::string_view unit) {
+  if (unit.empty() || unit == "B" || unit == "b") return 1;
+  constexpr std::string_view kPrefixes = "KMGT";
+  const auto power = kPrefixes.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+  if (power == std::string_view::npos) return std::nullopt;
+  const std::string_view suffix = unit.substr(1);
+  const double base = suffix.empty() || suffix == "iB" || suffix == "ib" ? 1024
+                      : suffix == "B" || suffix == "b"                   ? 1000
+                                                                         : 0;
+  if (base == 0) return std::nullopt;
+  double factor = base;
+  for (std::size_t i = 0; i < power; ++i) factor *= base;
+  return factor;
+}
+
+}  // namespace
+
+// By hand: std::from_chars for floating point needs libm, a second library to load in every process of a
+// command, and strtod's point depends on the locale.
+std::optional<double> take_number(std::string_view& text) {
   double number = 0;
   double scale = 1;  // divided by once, so that 0.75 is exactly 0.75
   bool after_point = false;
@@ -34,28 +51,11 @@ std::optional<double> parse_number(std::string_view& text) {
   return number / scale;
 }
 
-std::optional<double> unit_factor(std::string_view unit) {
-  if (unit.empty() || unit == "B" || unit == "b") return 1;
-  constexpr std::string_view kPrefixes = "KMGT";
-  const auto power = kPrefixes.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
-  if (power == std::string_view::npos) return std::nullopt;
-  const std::string_view suffix = unit.substr(1);
-  const double base = suffix.empty() || suffix == "iB" || suffix == "ib" ? 1024
-                      : suffix == "B" || suffix == "b"                   ? 1000
-                                                                         : 0;
-  if (base == 0) return std::nullopt;
-  double factor = base;
-  for (std::size_t i = 0; i < power; ++i) factor *= base;
-  return factor;
-}
-
-}  // namespace
-
 std::optional<Bytes> parse_size(std::string_view text) {
   Bytes whole = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (error == std::errc{} && rest == text.data() + text.size()) return whole;
-  const auto number = parse_number(text);
+  const auto number = take_number(text);
   if (!number) return std::nullopt;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   const auto factor = unit_factor(text);
@@ -64,7 +64,7 @@ std::optional<Bytes> parse_size(std::string_view text) {
 }
 
 std::optional<double> parse_fraction(std::string_view text) {
-  const auto number = parse_number(text);
+  const auto number = take_number(text);
   if (!number || !text.empty() || *number > 1) return std::nullopt;
   return number;
 }

@@ -13,6 +13,9 @@ namespace tidepool {
 // Nothing for a negative, malformed or overflowing size.
 std::optional<Bytes> parse_size(std::string_view text);
 
+// Digits with an optional fraction at the front of `text`, which is advanced past them; or nothing.
+std::optional<double> take_number(std::string_view& text);
+
 // A number from 0 to 1, or nothing.
 std::optional<double> parse_fraction(std::string_view text);
 

@@ -31,7 +31,6 @@ class EntryPoint<CUresult(Parameters...)> {
   }
 
   void bind(void* address) { address_.store(address, std::memory_order_release); }
-  bool present() const { return address_.load(std::memory_order_acquire) != nullptr; }
   const char* name() const { return name_; }
   std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 

@@ -12,10 +12,7 @@ CUmemAllocationProp properties_for(int device) {
   return properties;
 }
 
-Failure failure_of(CUresult result) {
-  return {result == CUDA_ERROR_OUT_OF_MEMORY ? Reason::out_of_memory : Reason::driver,
-          static_cast<int>(result)};
-}
+Failure failure_of(CUresult result) { return {Reason::driver, static_cast<int>(result)}; }
 
 }  // namespace
 
@@ -43,6 +40,8 @@ Status VmmBacking::commit(Range range) {
   const CUmemAllocationProp properties = properties_for(device_);
   CUmemGenericAllocationHandle handle = 0;
   CUresult result = driver.cuMemCreate(&handle, range.size, &properties, 0);
+  // Only here is it the device that has no more; elsewhere it is ours to find another way.
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return Failure{Reason::out_of_memory, result};
   if (result != CUDA_SUCCESS) return failure_of(result);
   result = driver.cuMemMap(range.begin.value, range.size, 0, handle, 0);
   driver.cuMemRelease(handle);

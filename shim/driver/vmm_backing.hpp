@@ -1,9 +1,6 @@
 // Physical memory of one device by the driver's virtual memory calls: the Backing of the arenas.
 #pragma once
 
-#include <mutex>
-#include <unordered_map>
-
 #include "policies/backing.hpp"
 #include "shim/driver/driver.hpp"
 

@@ -37,18 +37,19 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
       dev);
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
-  return serve<Hook::cuDevicePrimaryCtxRelease, &Router::primary_context_ended>(dev);
+  return serve<Hook::cuDevicePrimaryCtxRelease, &Router::primary_context_released>(dev);
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
-  return serve<Hook::cuDevicePrimaryCtxRelease_v2, &Router::primary_context_ended>(dev);
+  return serve<Hook::cuDevicePrimaryCtxRelease_v2, &Router::primary_context_released>(dev);
 }
 CUresult cuDevicePrimaryCtxReset(CUdevice dev) {
-  return serve<Hook::cuDevicePrimaryCtxReset, &Router::primary_context_ended>(dev);
+  return serve<Hook::cuDevicePrimaryCtxReset, &Router::primary_context_reset>(dev);
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
-  return serve<Hook::cuDevicePrimaryCtxReset_v2, &Router::primary_context_ended>(dev);
+  return serve<Hook::cuDevicePrimaryCtxReset_v2, &Router::primary_context_reset>(dev);
 }
-CUresult cuCtxDetach(CUcontext ctx) { return serve<Hook::cuCtxDetach, &Router::context_destroyed>(ctx); }
+// Deprecated. Whether it was the last attachment cannot be told, so its blocks stay with the process.
+CUresult cuCtxDetach(CUcontext ctx) { return forward<Hook::cuCtxDetach>(ctx); }
 
 CUresult cuStreamDestroy(CUstream hStream) {
   return serve<Hook::cuStreamDestroy, &Router::destroy_stream>(hStream);
@@ -58,40 +59,46 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
 }
 
 CUresult cuStreamBeginCapture(CUstream hStream) {
-  return serve<Hook::cuStreamBeginCapture, &Router::begin_capture>(hStream);
+  return serve<Hook::cuStreamBeginCapture>(
+      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, false, pass); }, hStream);
 }
 CUresult cuStreamBeginCapture_ptsz(CUstream hStream) {
-  return serve<Hook::cuStreamBeginCapture_ptsz, &Router::begin_capture>(hStream);
+  return serve<Hook::cuStreamBeginCapture_ptsz>(
+      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, true, pass); }, hStream);
 }
 CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
   return serve<Hook::cuStreamBeginCapture_v2>(
-      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, pass); }, hStream, mode);
+      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, false, pass); }, hStream,
+      mode);
 }
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
   return serve<Hook::cuStreamBeginCapture_v2_ptsz>(
-      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, pass); }, hStream, mode);
+      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, true, pass); }, hStream,
+      mode);
 }
 CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies,
                                      const CUgraphEdgeData* dependencyData, size_t numDependencies,
                                      CUstreamCaptureMode mode) {
   return serve<Hook::cuStreamBeginCaptureToGraph>(
-      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, pass); }, hStream, hGraph,
-      dependencies, dependencyData, numDependencies, mode);
+      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, false, pass); }, hStream,
+      hGraph, dependencies, dependencyData, numDependencies, mode);
 }
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies,
                                           const CUgraphEdgeData* dependencyData, size_t numDependencies,
                                           CUstreamCaptureMode mode) {
   return serve<Hook::cuStreamBeginCaptureToGraph_ptsz>(
-      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, pass); }, hStream, hGraph,
-      dependencies, dependencyData, numDependencies, mode);
+      [&](Router& router, const Pass& pass) { return router.begin_capture(hStream, true, pass); }, hStream,
+      hGraph, dependencies, dependencyData, numDependencies, mode);
 }
 CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
   return serve<Hook::cuStreamEndCapture>(
-      [&](Router& router, const Pass& pass) { return router.end_capture(hStream, pass); }, hStream, phGraph);
+      [&](Router& router, const Pass& pass) { return router.end_capture(hStream, false, pass); }, hStream,
+      phGraph);
 }
 CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
   return serve<Hook::cuStreamEndCapture_ptsz>(
-      [&](Router& router, const Pass& pass) { return router.end_capture(hStream, pass); }, hStream, phGraph);
+      [&](Router& router, const Pass& pass) { return router.end_capture(hStream, true, pass); }, hStream,
+      phGraph);
 }
 
 #pragma GCC visibility pop

@@ -13,19 +13,13 @@ enum class Hook : std::uint16_t {
 #include "shim/hook/hooks.def"
 };
 
-enum class Family : std::uint8_t {
-  start, lookup, memory, stream_ordered, pool, virtual_memory, host, ipc, array, query, context, stream,
-  capture,
-};
-
 struct HookRow {
   const char* symbol;
-  Family family;
   int version;
 };
 
 inline constexpr HookRow kHooks[] = {
-#define HOOK(symbol, family, version) {#symbol, Family::family, version},
+#define HOOK(symbol, family, version) {#symbol, version},
 #include "shim/hook/hooks.def"
 };
 inline constexpr std::size_t kHookCount = sizeof(kHooks) / sizeof(kHooks[0]);

@@ -8,10 +8,14 @@ namespace tidepool {
 
 constinit CallCount call_counts[kHookCount] = {};
 
-void warn_of_own_fault(const char* entry) {
+void warn_of_own_fault(const char* entry) noexcept {
   static std::atomic<bool> warned{false};
-  if (!warned.exchange(true))
+  if (warned.exchange(true)) return;
+  try {
     log::warn(std::string(entry) + ": out of host memory inside the shim; passing calls on to the driver");
+  } catch (...) {
+    // There is not even memory to say so.
+  }
 }
 
 namespace {
@@ -31,13 +35,17 @@ HookFacts collect() {
 // too: it must cost nothing there.
 [[gnu::constructor]] void at_load() {
   Runtime::set_hook_facts(&collect);
-  apply_framework_variables();
+  try {
+    apply_framework_variables();
+  } catch (...) {
+    // The program starts without them.
+  }
 }
 
 // The very end: destructors of libraries may have called after the exit handlers.
 [[gnu::destructor]] void at_unload() {
   if (call_counts[index_of(Hook::cuInit)].intercepted.load(std::memory_order_relaxed) == 0) return;
-  if (Runtime* runtime = Runtime::get()) runtime->write_final_report();
+  Runtime::finish();
 }
 
 }  // namespace

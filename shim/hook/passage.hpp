@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "shim/base/reentry.hpp"
 #include "shim/hook/adoption.hpp"
@@ -21,7 +22,7 @@ struct CallCount {
 extern constinit CallCount call_counts[kHookCount];
 
 // Once per process, on the log.
-void warn_of_own_fault(const char* entry);
+void warn_of_own_fault(const char* entry) noexcept;
 
 // CUDA_ERROR_NOT_INITIALIZED where the process has no driver: what a driver that was never started says.
 template <Hook hook, typename... Args>
@@ -31,32 +32,35 @@ CUresult call_driver(Args... args) {
 }
 
 template <Hook hook, typename Serve, typename... Args>
-CUresult serve(const Serve& serve_call, Args... args) {
+CUresult serve(const Serve& serve_call, Args... args) noexcept {
   const Reentry entry;
-  Runtime* runtime = entry.outermost() ? Runtime::get() : nullptr;
   // A driver that calls an exported name while it serves us means itself.
-  if (runtime == nullptr) return call_driver<hook>(args...);
-  CallCount& count = call_counts[index_of(hook)];
-  count.intercepted.fetch_add(1, std::memory_order_relaxed);
+  if (!entry.outermost()) return call_driver<hook>(args...);
+  std::optional<CUresult> answer;
   const auto pass = [&] {
-    count.forwarded.fetch_add(1, std::memory_order_relaxed);
-    return call_driver<hook>(args...);
+    call_counts[index_of(hook)].forwarded.fetch_add(1, std::memory_order_relaxed);
+    answer = call_driver<hook>(args...);
+    return *answer;
   };
   try {
+    Runtime* runtime = Runtime::get();
+    if (runtime == nullptr) return call_driver<hook>(args...);
+    call_counts[index_of(hook)].intercepted.fetch_add(1, std::memory_order_relaxed);
     return serve_call(runtime->router(), Pass(kHooks[index_of(hook)].symbol, pass));
   } catch (...) {
     warn_of_own_fault(kHooks[index_of(hook)].symbol);
-    return pass();
+    // A call must not be made twice.
+    return answer ? *answer : pass();
   }
 }
 
 template <Hook hook, auto route, typename... Args>
-CUresult serve(Args... args) {
+CUresult serve(Args... args) noexcept {
   return serve<hook>([&](Router& router, const Pass& pass) { return (router.*route)(args..., pass); }, args...);
 }
 
 template <Hook hook, typename... Args>
-CUresult forward(Args... args) {
+CUresult forward(Args... args) noexcept {
   return serve<hook>([](Router& router, const Pass& pass) { return router.pass_on(pass); }, args...);
 }
 

@@ -32,8 +32,7 @@ void* replace_answer(const char* base, void* answer, int cuda_version, cuuint64_
 
 CUresult cuInit(unsigned int Flags) {
   const CUresult result = forward<Hook::cuInit>(Flags);
-  if (result == CUDA_SUCCESS)
-    if (Runtime* runtime = Runtime::get()) runtime->driver_initialised();
+  if (result == CUDA_SUCCESS) Runtime::driver_initialised();
   return result;
 }
 

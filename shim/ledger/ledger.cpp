@@ -1,13 +1,18 @@
 // Who owns an address.
 #include "shim/ledger/ledger.hpp"
 
+#include <utility>
+
 namespace tidepool {
 
-void Ledger::add(Address address, Record record) {
-  record.number = next_number_.fetch_add(1, std::memory_order_relaxed);
+std::optional<Record> Ledger::add(Address address, Record record) {
+  // One that is put back keeps its number.
+  if (record.number == 0) record.number = next_number_.fetch_add(1, std::memory_order_relaxed);
   Shard& home = shard(address);
   const std::lock_guard hold(home.lock);
-  home.records.insert_or_assign(address.value, record);
+  const auto [entry, added] = home.records.try_emplace(address.value, record);
+  if (added) return std::nullopt;
+  return std::exchange(entry->second, record);
 }
 
 std::optional<Record> Ledger::find(Address address) const {

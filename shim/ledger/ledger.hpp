@@ -37,7 +37,8 @@ struct Record {
 
 class Ledger {
  public:
-  void add(Address address, Record record);
+  // Returns the record that stood there before.
+  std::optional<Record> add(Address address, Record record);
   std::optional<Record> find(Address address) const;
   std::optional<Record> remove(Address address);
   // Removes all synchronous blocks of a context that died, and returns them.

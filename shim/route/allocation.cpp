@@ -1,22 +1,11 @@
 // The cuMemAlloc family, and what both families share: serving a block from the arena, passing an
 // allocation on with its books kept, refusing one.
-#include <sys/stat.h>
-
 #include "shim/base/clock.hpp"
 #include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
 
 namespace tidepool {
 namespace {
-
-// Kernel modules that register device memory with other hardware and can tell mapped pages from a
-// block of cuMemAlloc (openucx/ucx#9895).
-bool has_rdma_module() {
-  struct stat info {};
-  for (const char* module : {"nvidia_peermem", "nv_peer_mem", "gdrdrv", "nvidia_fs"})
-    if (stat((std::string("/sys/module/") + module).c_str(), &info) == 0) return true;
-  return false;
-}
 
 std::uint64_t current_context() {
   CUcontext context = nullptr;
@@ -28,8 +17,7 @@ std::uint64_t current_context() {
 // With `auto`, mapped pages only where nothing can tell them from a block of the driver's.
 bool Router::serves_synchronous() {
   if (settings_.backing != BackingChoice::automatic) return settings_.backing == BackingChoice::vmm;
-  static const bool rdma = has_rdma_module();
-  return devices_.size() == 1 && !rdma;
+  return devices_.size() == 1 && !rdma_module_loaded();
 }
 
 CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass) {
@@ -51,14 +39,18 @@ CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t
 
 CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, Record record,
                        const Pass& pass) {
-  const RelaxedCapture relaxed(gate_);
-  Request request{.size = bytes, .stream = stream, .fence_possible = !gate_.open()};
+  Request request{.size = bytes, .stream = stream, .fence_possible = !gate_.capturing()};
   for (int fences = 0;; ++fences) {
     const Result<Block> block =
         device.with_policy([&](Policy& policy) { return policy.allocate(request); });
     if (block) {
       record.origin = Origin::arena;
-      ledger_.add(block.value().address, record);
+      try {
+        enter(block.value().address, record);
+      } catch (const std::bad_alloc&) {
+        device.free_block(block.value().address, stream);
+        throw;
+      }
       device.account.live.add(bytes);
       device.account.allocations.fetch_add(1, std::memory_order_relaxed);
       *out = block.value().address.value;
@@ -81,16 +73,26 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey 
   }
 }
 
+// A record that is still there is of a block that ended by a way we do not see.
+void Router::enter(Address address, const Record& record) {
+  if (const std::optional<Record> stale = ledger_.add(address, record)) forget(*stale);
+}
+
+// Of the limit; what the arena only caches gives way.
+bool Router::take(Device& device, Bytes bytes) {
+  return device.account.take(bytes) || (hand_back_cache() && device.account.take(bytes));
+}
+
 CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, Record record,
                                  const Pass& pass) {
-  if (!device.account.take(bytes)) return refuse(device, bytes, pass);
+  if (!take(device, bytes)) return refuse(device, bytes, pass);
   const CUresult result = pass_on(pass);
   if (result != CUDA_SUCCESS) {
     device.account.give_back(bytes);
     return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, pass) : result;
   }
   record.origin = Origin::driver;
-  ledger_.add({*out}, record);
+  enter({*out}, record);
   device.account.reserved.add(bytes);
   device.account.live.add(bytes);
   device.account.allocations.fetch_add(1, std::memory_order_relaxed);
@@ -112,7 +114,7 @@ CUresult Router::refuse(Device& device, Bytes bytes, const Pass& pass) {
 
 // The books of a block that is gone; an arena keeps its own.
 void Router::forget(const Record& record) {
-  Device& device = *devices_[static_cast<std::size_t>(record.device)];
+  Device& device = device_at(record.device);
   device.account.live.subtract(record.requested);
   device.account.frees.fetch_add(1, std::memory_order_relaxed);
   if (record.origin == Origin::arena) return;

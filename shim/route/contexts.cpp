@@ -1,4 +1,4 @@
-// The contexts of this process by device, and waiting for them.
+// The contexts of this process, and waiting for them.
 #include "shim/route/contexts.hpp"
 
 #include <algorithm>
@@ -31,11 +31,10 @@ std::optional<Contexts::Entry> Contexts::take_primary(int device) {
   return take_first([&](const Entry& entry) { return entry.primary && entry.device == device; });
 }
 
-std::vector<CUcontext> Contexts::on(int device) const {
+std::vector<CUcontext> Contexts::all() const {
   const std::lock_guard hold(lock_);
   std::vector<CUcontext> contexts;
-  for (const Entry& entry : entries_)
-    if (entry.device == device) contexts.push_back(entry.context);
+  for (const Entry& entry : entries_) contexts.push_back(entry.context);
   return contexts;
 }
 

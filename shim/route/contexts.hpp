@@ -1,5 +1,5 @@
-// The contexts of this process by device: each may have work in flight that touches a block, so a
-// fence waits for all of them.
+// The contexts of this process: each may have work in flight that touches a block, so a fence waits for
+// all of them.
 //
 // Threading: any thread; the lock is never held over a driver call.
 #pragma once
@@ -23,7 +23,7 @@ class Contexts {
   void add(const Entry& entry);
   std::optional<Entry> take(CUcontext context);
   std::optional<Entry> take_primary(int device);
-  std::vector<CUcontext> on(int device) const;
+  std::vector<CUcontext> all() const;
 
  private:
   template <typename Matches>

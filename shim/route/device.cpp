@@ -1,6 +1,8 @@
 // One device as this process sees it.
 #include "shim/route/device.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -40,6 +42,17 @@ Bytes total_of(int ordinal) {
 
 }  // namespace
 
+bool rdma_module_loaded() {
+  static const bool loaded = [] {
+    struct stat info {};
+    for (const char* module : {"/sys/module/nvidia_peermem", "/sys/module/nv_peer_mem", "/sys/module/gdrdrv",
+                               "/sys/module/nvidia_fs"})
+      if (stat(module, &info) == 0) return true;
+    return false;
+  }();
+  return loaded;
+}
+
 Result<Range> AccountedBacking::reserve(Bytes size) {
   const std::size_t count = range_count_.load(std::memory_order_relaxed);
   if (count == kMostRanges) return Failure{Reason::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY};
@@ -59,6 +72,7 @@ bool AccountedBacking::owns(Address address) const {
 }
 
 Status AccountedBacking::commit(Range range) {
+  const RelaxedCapture relaxed(gate_);
   if (!account_.take(range.size)) return Failure{Reason::limit, CUDA_ERROR_OUT_OF_MEMORY};
   Status status = physical_.commit(range);
   if (status)
@@ -69,6 +83,8 @@ Status AccountedBacking::commit(Range range) {
 }
 
 Status AccountedBacking::release(Range range) {
+  if (rdma_module_loaded()) return Failure{Reason::driver, CUDA_ERROR_NOT_PERMITTED};
+  const RelaxedCapture relaxed(gate_);
   Status status = physical_.release(range);
   if (status) {
     account_.reserved.subtract(range.size);
@@ -77,7 +93,7 @@ Status AccountedBacking::release(Range range) {
   return status;
 }
 
-Device::Device(int ordinal_number, const Settings& settings)
+Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
     : ordinal(ordinal_number),
       uuid(uuid_of(ordinal_number)),
       name(name_of(ordinal_number)),
@@ -85,7 +101,7 @@ Device::Device(int ordinal_number, const Settings& settings)
       reservation(backing_),
       settings_(settings),
       physical_(ordinal_number),
-      backing_(physical_, account) {
+      backing_(physical_, account, gate) {
   // passthrough observes and reports only.
   if (settings.mode == Mode::ondemand || settings.mode == Mode::prealloc)
     account.set_limit(limit_for_device(settings, ordinal, uuid, total));
@@ -117,12 +133,19 @@ void Device::build_arena() {
 }
 
 void Device::free_block(Address address, StreamKey stream) {
-  const Result<Bytes> freed = with_policy([&](Policy& policy) { return policy.free(address, stream); });
+  // Not even for want of host memory may a block of ours reach the driver's free.
+  const Result<Bytes> freed = with_policy([&](Policy& policy) -> Result<Bytes> {
+    try {
+      return policy.free(address, stream);
+    } catch (const std::bad_alloc&) {
+      return Failure{Reason::driver, 0};
+    }
+  });
   if (!freed) log::error("device " + std::to_string(ordinal) + ": the ledger and the arena disagree on a block");
 }
 
 Snapshot Device::snapshot() {
-  if (!has_policy_.load(std::memory_order_acquire)) return {};
+  if (!has_policy()) return {};
   return with_policy([](Policy& policy) { return policy.snapshot(); });
 }
 

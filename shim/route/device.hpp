@@ -16,14 +16,20 @@
 #include "shim/driver/vmm_backing.hpp"
 #include "shim/ledger/account.hpp"
 #include "shim/report/report.hpp"
+#include "shim/route/gate.hpp"
 #include "shim/route/reservation.hpp"
 
 namespace tidepool {
 
+// Kernel modules that register device memory with other hardware: they can tell mapped pages from a
+// block of cuMemAlloc (openucx/ucx#9895), and keep pages pinned that we would unmap (cuda.h 12575).
+bool rdma_module_loaded();
+
 // Checks the process's limit before the device is asked, and counts what the device gave.
 class AccountedBacking final : public Backing {
  public:
-  AccountedBacking(Backing& physical, Account& account) : physical_(physical), account_(account) {}
+  AccountedBacking(Backing& physical, Account& account, CaptureGate& gate)
+      : physical_(physical), account_(account), gate_(gate) {}
   Result<Range> reserve(Bytes size) override;
   Status commit(Range range) override;
   Status release(Range range) override;
@@ -37,13 +43,14 @@ class AccountedBacking final : public Backing {
 
   Backing& physical_;
   Account& account_;
+  CaptureGate& gate_;
   std::array<Range, kMostRanges> ranges_;
   std::atomic<std::size_t> range_count_{0};
 };
 
 class Device {
  public:
-  Device(int ordinal, const Settings& settings);
+  Device(int ordinal, const Settings& settings, CaptureGate& gate);
 
   const int ordinal;
   std::string uuid;  // as nvidia-smi writes it: GPU-xxxxxxxx-xxxx-...
@@ -55,6 +62,8 @@ class Device {
   // Builds the arena at the first call. False: this device has none (the mode, or no virtual memory
   // calls), everything is passed on.
   bool has_arena();
+  // Has it one already?
+  bool has_policy() const { return has_policy_.load(std::memory_order_acquire); }
 
   template <typename Use>
   auto with_policy(const Use& use) {

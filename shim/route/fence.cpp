@@ -4,10 +4,11 @@
 
 namespace tidepool {
 
-Router::WaitResult Router::wait_for(Device& device) {
+Router::WaitResult Router::wait_for_devices() {
   const CaptureGate::Passage passage(gate_);
-  if (!passage) return {Waited::impossible};
-  const CUresult result = synchronize(contexts_.on(device.ordinal));
+  if (passage.capturing()) return {Waited::impossible};
+  // Of every device: a copy between two runs on a stream of either.
+  const CUresult result = synchronize(contexts_.all());
   if (result == CUDA_SUCCESS) return {Waited::done};
   // A capture that began by a way we do not see.
   if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) return {Waited::impossible, result};
@@ -16,7 +17,7 @@ Router::WaitResult Router::wait_for(Device& device) {
 
 Router::WaitResult Router::fence(Device& device) {
   const Fence opened = device.with_policy([](Policy& policy) { return policy.open_fence(); });
-  const WaitResult result = wait_for(device);
+  const WaitResult result = wait_for_devices();
   if (result.waited == Waited::done)
     device.with_policy([&](Policy& policy) { policy.close_fence(opened); });
   return result;

@@ -9,45 +9,62 @@ CUresult Router::context_created(const CUcontext* context, int device, bool prim
   return result;
 }
 
-// A context takes its cuMemAlloc blocks with it (cuda.h, cuCtxDestroy); stream-ordered ones live on.
-void Router::context_ended(CUcontext context) {
-  for (const auto& [address, record] : ledger_.remove_context(reinterpret_cast<std::uint64_t>(context))) {
+// A context takes its cuMemAlloc blocks with it (cuda.h, cuCtxDestroy); stream-ordered ones live on. Its
+// streams are gone too, and their handles may come back: what they had cached is fenced.
+void Router::bury(const Blocks& blocks) {
+  for (const auto& [address, record] : blocks) {
     forget(record);
-    if (record.origin == Origin::arena)
-      devices_[static_cast<std::size_t>(record.device)]->free_block(address, kNoStream);
+    if (record.origin == Origin::arena) device_at(record.device).free_block(address, kNoStream);
   }
+  for (const auto& device : devices())
+    if (device->has_policy()) fence(*device);
 }
 
-// It leaves the list before the call: a fence of another thread must not enter a dead context.
+// All is taken out before the call: a fence of another thread must not enter a dead context, and the
+// driver may give the handle's value to a new one as soon as it returns.
 CUresult Router::context_destroyed(CUcontext context, const Pass& pass) {
-  const std::optional<Contexts::Entry> entry = contexts_.take(context);
+  return end_context(contexts_.take(context), context, pass);
+}
+
+CUresult Router::primary_context_reset(int device, const Pass& pass) {
+  const std::optional<Contexts::Entry> entry = contexts_.take_primary(device);
+  return end_context(entry, entry ? entry->context : nullptr, pass);
+}
+
+CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context, const Pass& pass) {
+  const Blocks blocks = ledger_.remove_context(reinterpret_cast<std::uint64_t>(context));
   const CUresult result = pass();
-  if (result == CUDA_SUCCESS)
-    context_ended(context);
-  else if (entry)
-    contexts_.add(*entry);
+  if (result == CUDA_SUCCESS) {
+    bury(blocks);
+    return result;
+  }
+  if (entry) contexts_.add(*entry);
+  for (const auto& [address, record] : blocks) ledger_.add(address, record);
   return result;
 }
 
-// Release ends the primary context only with its last holder, so the driver is asked.
-CUresult Router::primary_context_ended(int device, const Pass& pass) {
-  const std::optional<Contexts::Entry> entry = contexts_.take_primary(device);
+// Ends the primary context only with its last holder, so the driver is asked.
+CUresult Router::primary_context_released(int device, const Pass& pass) {
   const CUresult result = pass();
-  if (!entry) return result;
   unsigned flags = 0;
   int active = 1;
-  if (result == CUDA_SUCCESS &&
-      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active == 0)
-    context_ended(entry->context);
-  else
-    contexts_.add(*entry);
+  if (result != CUDA_SUCCESS ||
+      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active != 0)
+    return result;
+  if (const std::optional<Contexts::Entry> entry = contexts_.take_primary(device))
+    bury(ledger_.remove_context(reinterpret_cast<std::uint64_t>(entry->context)));
   return result;
 }
 
-CUresult Router::end_capture(CUstream stream, const Pass& pass) {
+CUresult Router::begin_capture(CUstream stream, bool per_thread_stream, const Pass& pass) {
+  return gate_.begin(named_stream(stream, per_thread_stream), pass);
+}
+
+CUresult Router::end_capture(CUstream stream, bool per_thread_stream, const Pass& pass) {
   const CUresult result = pass();
   // After these two the capture is still open, on the thread or stream that began it.
-  if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_ILLEGAL_STATE) gate_.end(stream);
+  if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_ILLEGAL_STATE)
+    gate_.end(named_stream(stream, per_thread_stream));
   return result;
 }
 

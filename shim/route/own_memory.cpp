@@ -8,12 +8,12 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
                         const CUmemAllocationProp* properties, const Pass& pass) {
   const bool on_device = handle != nullptr && properties != nullptr &&
                          properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  if (on_device) std::call_once(devices_found_, [this] { find_devices(); });
+  if (!on_device || !find_devices()) return pass_on(pass);
   // The device is the one that the properties name, not the current context's.
-  const auto index = on_device ? static_cast<std::size_t>(properties->location.id) : devices_.size();
+  const auto index = static_cast<std::size_t>(properties->location.id);
   if (index >= devices_.size()) return pass_on(pass);
   Device& device = *devices_[index];
-  if (!device.account.take(size)) return refuse(device, size, pass);
+  if (!take(device, size)) return refuse(device, size, pass);
   const CUresult result = pass_on(pass);
   if (result != CUDA_SUCCESS) {
     device.account.give_back(size);
@@ -38,7 +38,7 @@ CUresult Router::retain(CUmemGenericAllocationHandle* handle, void* address, con
 void Router::end_use(Mappings::Id id) {
   const std::optional<Physical> ended = mappings_.end_use(id);
   if (!ended) return;
-  Account& account = devices_[static_cast<std::size_t>(ended->device)]->account;
+  Account& account = device_at(ended->device).account;
   account.live.subtract(ended->size);
   account.reserved.subtract(ended->size);
   account.give_back(ended->size);

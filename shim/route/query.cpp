@@ -8,6 +8,9 @@
 namespace tidepool {
 namespace {
 
+// Never an address of the device.
+constexpr CUdeviceptr kNobody = 1;
+
 // What the attribute is for an arena's block, where the driver would speak of the mapping below it.
 // False: the driver's answer stands.
 bool answer(CUpointer_attribute attribute, Address begin, const Record& record, void* data) {
@@ -77,10 +80,12 @@ CUresult Router::pointer_attribute(void* data, CUpointer_attribute attribute, CU
 
 CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
                                     CUdeviceptr pointer, const Pass& pass) {
-  const CUresult result = pass();
-  if (result != CUDA_SUCCESS || attributes == nullptr || data == nullptr) return result;
+  if (owner_of({pointer}) == nullptr || attributes == nullptr || data == nullptr) return pass();
   const std::optional<Found> found = find({pointer});
-  if (!found) return result;
+  // A hole answers as an address of nobody does.
+  if (!found) return driver.cuPointerGetAttributes(count, attributes, data, kNobody);
+  const CUresult result = pass();
+  if (result != CUDA_SUCCESS) return result;
   for (unsigned i = 0; i < count; ++i)
     if (data[i] != nullptr) answer(attributes[i], found->begin, found->record, data[i]);
   return result;

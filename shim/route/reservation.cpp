@@ -25,7 +25,7 @@ Status Reservation::back() {
   if (state_ != State::pending) return Done{};
   Status status = backing_.commit(range_);
   // Without memory the addresses stay as they are: a second try would not find more.
-  state_.store(status ? State::backed : State::none, std::memory_order_release);
+  state_.store(status ? State::backed : State::refused, std::memory_order_release);
   if (status) unbacked_ = 0;
   return status;
 }

@@ -4,7 +4,8 @@
 // in an instant what `ondemand` is there to leave to others, so it is answered with addresses alone.
 //
 // It is recognised only where the shim itself chose cuda_async for JAX, and only as the first request,
-// of exactly the pool's release threshold. Should anything but its free follow, it gets its memory.
+// of exactly the pool's release threshold. Should a call that we see follow, other than its free, it gets
+// its memory; XLA makes none in between.
 //
 // Threading: any thread; held across driver calls that do not wait for the device. Only calls of the
 // thread that opened it count as following it: others are busy with other things.
@@ -23,7 +24,7 @@ class Reservation {
  public:
   explicit Reservation(Backing& backing) : backing_(backing) {}
 
-  // Requires: none was opened before. The addresses, or nothing.
+  // Requires: none was opened before; the device's lock, as reserve() wants it. The addresses, or nothing.
   std::optional<Address> open(Bytes size);
   // The program frees `address`. Unused: nothing is left to do, the addresses stay empty for good.
   // Backed: the caller waits for the device, then calls release().
@@ -40,7 +41,7 @@ class Reservation {
   }
 
  private:
-  enum class State { none, pending, backed };
+  enum class State { none, pending, backed, refused };
 
   Backing& backing_;
   std::mutex lock_;

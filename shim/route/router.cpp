@@ -10,12 +10,19 @@ Router::Router(const Settings& settings, bool jax_uses_pool, std::function<void(
       on_out_of_memory_(std::move(on_out_of_memory)),
       reservation_may_come_(jax_uses_pool) {}
 
-void Router::find_devices() {
+// False before cuInit; tried again then.
+bool Router::find_devices() {
+  if (devices_ready_.load(std::memory_order_acquire)) return true;
+  const std::lock_guard hold(devices_lock_);
+  if (devices_ready_.load(std::memory_order_relaxed)) return true;
   int count = 0;
-  if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
+  if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) return false;
+  std::vector<std::unique_ptr<Device>> found;
   for (int ordinal = 0; ordinal < count; ++ordinal)
-    devices_.push_back(std::make_unique<Device>(ordinal, settings_));
+    found.push_back(std::make_unique<Device>(ordinal, settings_, gate_));
+  devices_ = std::move(found);
   devices_ready_.store(true, std::memory_order_release);
+  return true;
 }
 
 const std::vector<std::unique_ptr<Device>>& Router::devices() const {
@@ -27,8 +34,7 @@ const std::vector<std::unique_ptr<Device>>& Router::devices() const {
 // driver then says so itself.
 Device* Router::current_device() {
   CUdevice ordinal = -1;
-  if (driver.cuCtxGetDevice(&ordinal) != CUDA_SUCCESS) return nullptr;
-  std::call_once(devices_found_, [this] { find_devices(); });
+  if (driver.cuCtxGetDevice(&ordinal) != CUDA_SUCCESS || !find_devices()) return nullptr;
   const auto index = static_cast<std::size_t>(ordinal);
   return ordinal >= 0 && index < devices_.size() ? devices_[index].get() : nullptr;
 }

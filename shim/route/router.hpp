@@ -2,7 +2,8 @@
 // call. Each takes the application's arguments and a Pass that makes the very same call to the driver.
 //
 // Common to all: CUresult as the driver would give it; an out-parameter is written on success only;
-// any thread; sizes in bytes. std::bad_alloc may leave before anything has been changed.
+// any thread; sizes in bytes. std::bad_alloc may leave: the wrapper then answers with what the driver
+// said, if it was asked, or asks it.
 #pragma once
 
 #include <atomic>
@@ -63,9 +64,10 @@ class Router {
   // Contexts and captures (lifetime.cpp)
   CUresult context_created(const CUcontext* context, int device, bool primary, const Pass& pass);
   CUresult context_destroyed(CUcontext context, const Pass& pass);
-  CUresult primary_context_ended(int device, const Pass& pass);
-  CUresult begin_capture(CUstream stream, const Pass& pass) { return gate_.begin(stream, pass); }
-  CUresult end_capture(CUstream stream, const Pass& pass);
+  CUresult primary_context_released(int device, const Pass& pass);
+  CUresult primary_context_reset(int device, const Pass& pass);
+  CUresult begin_capture(CUstream stream, bool per_thread_stream, const Pass& pass);
+  CUresult end_capture(CUstream stream, bool per_thread_stream, const Pass& pass);
 
   // Any other entry: when the driver is out of memory, hands it what we cache and asks once more.
   CUresult pass_on(const Pass& pass);
@@ -86,10 +88,14 @@ class Router {
   CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, Record record, const Pass& pass);
   CUresult pass_free(Address address, const Pass& pass);
   CUresult refuse(Device& device, Bytes bytes, const Pass& pass);
+  void enter(Address address, const Record& record);
   void forget(const Record& record);
   void end_use(Mappings::Id id);  // own_memory.cpp
 
-  void context_ended(CUcontext context);  // lifetime.cpp
+  // lifetime.cpp
+  using Blocks = std::vector<std::pair<Address, Record>>;
+  void bury(const Blocks& blocks);
+  CUresult end_context(const std::optional<Contexts::Entry>& entry, CUcontext context, const Pass& pass);
 
   // query.cpp: the live arena block that holds an address.
   struct Found {
@@ -99,7 +105,7 @@ class Router {
   std::optional<Found> find(Address inside);
 
   // fence.cpp
-  WaitResult wait_for(Device& device);
+  WaitResult wait_for_devices();
   WaitResult fence(Device& device);
   bool hand_back_cache();
 
@@ -108,11 +114,15 @@ class Router {
   void back_reservations();
   bool close_reservation(Device& device, Address address);
   Device* device_of(CUstream stream);
-  bool is_capturing(CUstream stream);
-  bool serves_pool(CUmemoryPool pool, const Device& device);
+  bool is_capturing(CUstream stream, bool per_thread_stream);
+  // The pool that `pool` stands for, if the device's arena serves it.
+  std::optional<CUmemoryPool> served_pool(CUmemoryPool pool, const Device& device);
+  Device* server_of(CUmemoryPool pool);
 
   Device* current_device();
-  void find_devices();
+  Device& device_at(int ordinal) { return *devices_[static_cast<std::size_t>(ordinal)]; }
+  bool find_devices();
+  bool take(Device& device, Bytes bytes);
   Device* owner_of(Address address);
   bool serves_synchronous();
 
@@ -123,8 +133,8 @@ class Router {
   Contexts contexts_;
   CaptureGate gate_;
 
-  std::once_flag devices_found_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::mutex devices_lock_;
+  std::vector<std::unique_ptr<Device>> devices_;  // constant once devices_ready_
   std::atomic<bool> devices_ready_{false};
 
   // The device whose arena serves a pool of the application's; kNotServed for one that stays the

@@ -38,24 +38,34 @@ Device* Router::device_of(CUstream stream) {
 }
 
 // Streams join a capture by waiting on an event, so while one is open each is asked.
-bool Router::is_capturing(CUstream stream) {
-  if (!gate_.open()) return false;
+bool Router::is_capturing(CUstream stream, bool per_thread_stream) {
+  if (!gate_.capturing()) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+  return driver.cuStreamIsCapturing(named_stream(stream, per_thread_stream), &status) != CUDA_SUCCESS ||
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool Router::serves_pool(CUmemoryPool pool, const Device& device) {
-  CUmemoryPool served = pool;
+std::optional<CUmemoryPool> Router::served_pool(CUmemoryPool pool, const Device& device) {
+  CUmemoryPool named = pool;
   // cuMemAllocAsync means the device's current pool, which the application may have changed.
-  if (served == nullptr && driver.cuDeviceGetMemPool(&served, device.ordinal) != CUDA_SUCCESS) return false;
+  if (named == nullptr && driver.cuDeviceGetMemPool(&named, device.ordinal) != CUDA_SUCCESS)
+    return std::nullopt;
   {
     const std::lock_guard hold(pools_lock_);
-    if (const auto known = pools_.find(served); known != pools_.end()) return known->second == device.ordinal;
+    if (const auto known = pools_.find(named); known != pools_.end())
+      return known->second == device.ordinal ? std::optional(named) : std::nullopt;
   }
-  CUmemoryPool device_default = nullptr;
-  return driver.cuDeviceGetDefaultMemPool(&device_default, device.ordinal) == CUDA_SUCCESS &&
-         served == device_default;
+  CUmemoryPool by_default = nullptr;
+  return driver.cuDeviceGetDefaultMemPool(&by_default, device.ordinal) == CUDA_SUCCESS && named == by_default
+             ? std::optional(named)
+             : std::nullopt;
+}
+
+// The device whose arena stands for this pool, if one does.
+Device* Router::server_of(CUmemoryPool pool) {
+  for (const auto& device : devices())
+    if (device->has_policy() && served_pool(pool, *device)) return device.get();
+  return nullptr;
 }
 
 std::optional<Address> Router::open_reservation(Device& device, Bytes bytes, CUmemoryPool pool,
@@ -69,12 +79,12 @@ std::optional<Address> Router::open_reservation(Device& device, Bytes bytes, CUm
   const Result<Block> first = device.with_policy(
       [&](Policy& policy) { return policy.allocate({.size = kMiB, .stream = key_of(stream, false)}); });
   if (first) device.free_block(first.value().address, key_of(stream, false));
-  return device.reservation.open(bytes);
+  return device.with_policy([&](Policy&) { return device.reservation.open(bytes); });
 }
 
 bool Router::close_reservation(Device& device, Address address) {
   const Reservation::Closed closed = device.reservation.close(address);
-  if (closed == Reservation::Closed::backed && wait_for(device).waited == Waited::done)
+  if (closed == Reservation::Closed::backed && wait_for_devices().waited == Waited::done)
     device.reservation.release();
   return closed != Reservation::Closed::not_this;
 }
@@ -90,15 +100,16 @@ void Router::back_reservations() {
 
 CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
                                 bool per_thread_stream, const Pass& pass) {
-  if (out == nullptr || bytes == 0 || is_capturing(stream)) return pass_on(pass);
+  if (out == nullptr || bytes == 0 || is_capturing(stream, per_thread_stream)) return pass_on(pass);
   Device* device = device_of(stream);
   if (device == nullptr) return pass_on(pass);
   Record record{.device = device->ordinal,
                 .requested = bytes,
-                .kind = Kind::stream_ordered,
-                .pool = reinterpret_cast<std::uint64_t>(pool)};
-  if (!device->has_arena() || !serves_pool(pool, *device))
-    return pass_allocation(*device, out, bytes, record, pass);
+                .kind = Kind::stream_ordered};
+  const std::optional<CUmemoryPool> served =
+      device->has_arena() ? served_pool(pool, *device) : std::nullopt;
+  if (!served) return pass_allocation(*device, out, bytes, record, pass);
+  record.pool = reinterpret_cast<std::uint64_t>(*served);
   back_reservations();
   if (const std::optional<Address> reserved = open_reservation(*device, bytes, pool, stream)) {
     *out = reserved->value;
@@ -110,7 +121,7 @@ CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPoo
 CUresult Router::free_async(CUdeviceptr pointer, CUstream stream, bool per_thread_stream, const Pass& pass) {
   const Address address{pointer};
   Device* device = owner_of(address);
-  if (device == nullptr || is_capturing(stream)) return pass_free(address, pass);
+  if (device == nullptr || is_capturing(stream, per_thread_stream)) return pass_free(address, pass);
   if (close_reservation(*device, address)) return CUDA_SUCCESS;
   const std::optional<Record> record = ledger_.remove(address);
   if (!record) return CUDA_ERROR_INVALID_VALUE;
@@ -124,7 +135,7 @@ CUresult Router::free_async(CUdeviceptr pointer, CUstream stream, bool per_threa
 CUresult Router::destroy_stream(CUstream stream, const Pass& pass) {
   if (is_handle(stream))
     for (const auto& device : devices())
-      if (device->snapshot().reserved > 0)
+      if (device->has_policy())
         device->with_policy([&](Policy& policy) {
           policy.forget_stream({reinterpret_cast<std::uint64_t>(stream)});
         });
@@ -158,7 +169,8 @@ CUresult Router::pool_destroyed(CUmemoryPool pool, const Pass& pass) {
 CUresult Router::pool_shared(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count,
                              const Pass& pass) {
   const CUresult result = pass();
-  if (result != CUDA_SUCCESS || count == 0 || access == nullptr || devices().size() <= 1) return result;
+  if (result != CUDA_SUCCESS || count == 0 || access == nullptr || !find_devices() || devices_.size() == 1)
+    return result;
   const std::lock_guard hold(pools_lock_);
   pools_[pool] = kNotServed;
   return result;
@@ -168,8 +180,8 @@ CUresult Router::pool_shared(CUmemoryPool pool, const CUmemAccessDesc* access, s
 CUresult Router::pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value,
                                 const Pass& pass) {
   const CUresult result = pass();
-  Device* device = result == CUDA_SUCCESS && !devices().empty() ? current_device() : nullptr;
-  if (device == nullptr || !device->has_arena() || !serves_pool(pool, *device)) return result;
+  Device* device = result == CUDA_SUCCESS ? server_of(pool) : nullptr;
+  if (device == nullptr) return result;
   const Snapshot held = device->snapshot();
   auto& count = *static_cast<cuuint64_t*>(value);
   switch (attribute) {
@@ -184,8 +196,8 @@ CUresult Router::pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute
 
 CUresult Router::trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass) {
   const CUresult result = pass();
-  Device* device = result == CUDA_SUCCESS && !devices().empty() ? current_device() : nullptr;
-  if (device == nullptr || !device->has_arena() || !serves_pool(pool, *device)) return result;
+  Device* device = result == CUDA_SUCCESS ? server_of(pool) : nullptr;
+  if (device == nullptr) return result;
   if (fence(*device).waited == Waited::done)
     device->with_policy([&](Policy& policy) { return policy.trim(keep); });
   return result;

@@ -78,6 +78,29 @@ TEST_CASE("a pool's warm-up by JAX takes no memory, and gets it if it is used af
   CHECK(reserved_peak(victim("pool_warm_up", "ondemand")) >= 60 * kGiB);
 }
 
+TEST_CASE("what is cached gives way to the program's own memory before a limit refuses it") {
+  const Run run = victim("limit_filled_by_cache", "ondemand", {{"TIDEPOOL_LIMIT", "1GiB"}});
+  CHECK(reserved_peak(run) <= kGiB);
+}
+
+TEST_CASE("with two devices, memory comes from the pool's own, and a pool shared with the other is the driver's") {
+  const Environment two{{"SIM_DEVICES", "2"}};
+  REQUIRE(run_on_simulator({VICTIM, "two_devices"}, "", two).outcome.exit_code == 0);
+  for (const std::string mode : {"passthrough", "ondemand", "prealloc"}) {
+    const Run run = victim("two_devices", mode, two);
+    CHECK(run.report.at("devices").size() == 2);
+    if (mode != "passthrough") CHECK(run.calls.at("cuMemAllocFromPoolAsync") == 1);
+  }
+}
+
+TEST_CASE("a limit names a MIG instance by its UUID as well") {
+  const Run run = victim("alloc_free", "ondemand");
+  std::string uuid = run.report.at("devices").at(0).at("uuid").get<std::string>();
+  uuid.replace(0, 3, "MIG");
+  CHECK(victim("alloc_free", "ondemand", {{"TIDEPOOL_LIMIT", uuid + "=2GiB"}})
+            .report.at("devices").at(0).at("limit_bytes") == 2 * kGiB);
+}
+
 TEST_CASE("the books are empty when everything was freed") {
   for (const std::string scenario :
        {"alloc_free", "stream_order", "own_virtual_memory", "several_threads", "out_of_memory"})

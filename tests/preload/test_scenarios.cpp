@@ -67,6 +67,23 @@ TEST_CASE("driver_calls is what the driver received, in the modes with an arena 
   }
 }
 
+TEST_CASE("a program linked to the driver is seen, by PLT and without one") {
+  for (const std::string program : {LINKED_PLT, LINKED_NOPLT})
+    for (const std::string mode : {"", "off", "passthrough", "ondemand", "prealloc"}) {
+      const Run run = run_on_simulator({program}, mode);
+      INFO(program << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+      CHECK(run.outcome.exit_code == 0);
+      CHECK(run.outcome.out == "done\n");
+      if (mode == "" || mode == "off") continue;
+      REQUIRE(run.report.is_object());
+      CHECK(run.report.at("intercepted") == nlohmann::json{{"cuInit", 1},
+                                                           {"cuDevicePrimaryCtxRetain", 1},
+                                                           {"cuMemAlloc_v2", 1},
+                                                           {"cuMemFree_v2", 1}});
+      CHECK(hooked_only(run.report.at("driver_calls").get<Counts>()) == hooked_only(run.calls));
+    }
+}
+
 TEST_CASE("a driver that can be unloaded, and answers with addresses it does not export, is seen") {
   const Environment mini{{"LD_LIBRARY_PATH", MINIDRIVER}};
   REQUIRE(victim("mini_driver", "", mini).outcome.exit_code == 0);

@@ -36,6 +36,36 @@ void context_death() {
   OK(CU(cuMemAlloc_v2)(&block, 45 * kGiB));
 }
 
+// Pools of two devices: memory comes from the pool's device, and a shared pool stays the driver's.
+void two_devices() {
+  OK(CU(cuInit)(0));
+  CUcontext contexts[2] = {};
+  CUmemoryPool pools[2] = {};
+  for (int device = 0; device < 2; ++device) {
+    OK(CU(cuDevicePrimaryCtxRetain)(&contexts[device], device));
+    OK(CU(cuDeviceGetDefaultMemPool)(&pools[device], device));
+  }
+  CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  OK(CU(cuMemPoolSetAccess)(pools[1], &access, 1));
+  for (int device = 0; device < 2; ++device) {
+    OK(CU(cuCtxSetCurrent)(contexts[device]));
+    CUstream stream = nullptr;
+    OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr block = 0;
+    OK(CU(cuMemAllocFromPoolAsync)(&block, 3 * kMiB, pools[device], stream));
+    int ordinal = 7;
+    OK(CU(cuPointerGetAttribute)(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, block));
+    HOLDS(ordinal == device);
+    CUmemoryPool pool = nullptr;
+    OK(CU(cuPointerGetAttribute)(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, block));
+    HOLDS(pool == pools[device]);
+    OK(CU(cuMemFreeAsync)(block, stream));
+    OK(CU(cuMemAlloc_v2)(&block, 3 * kMiB));
+    OK(CU(cuMemFree_v2)(block));
+    OK(CU(cuStreamDestroy_v2)(stream));
+  }
+}
+
 // A synchronise of ours during a capture would invalidate it.
 void capture_beside_frees() {
   CUcontext context = start_driver();

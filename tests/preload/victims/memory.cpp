@@ -133,6 +133,12 @@ void address_answers() {
   OK(CU(cuMemFree_v2)(block));
   // A freed block is a foreign pointer.
   FAILS(CUDA_ERROR_INVALID_VALUE, CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block));
+  ordinal = 7;
+  OK(CU(cuPointerGetAttributes)(2, names, values, block));
+  CUdeviceptr foreign[2] = {};
+  void* foreign_values[] = {&foreign[0], &foreign[1]};
+  OK(CU(cuPointerGetAttributes)(2, names, foreign_values, 1));
+  HOLDS(size == foreign[0] && ordinal == static_cast<int>(foreign[1]));
   int on_stack = 0;
   FAILS(CUDA_ERROR_INVALID_VALUE, CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                                             reinterpret_cast<CUdeviceptr>(&on_stack)));
@@ -166,6 +172,20 @@ void memory_handed_to_the_driver() {
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
   CUmemGenericAllocationHandle handle = 0;
   OK(CU(cuMemCreate)(&handle, 60 * kGiB, &properties, 0));
+  OK(CU(cuMemRelease)(handle));
+}
+
+// A limit counts what is cached, so the cache gives way to what the program itself creates.
+void limit_filled_by_cache() {
+  start_driver();
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAllocAsync)(&block, 900 * kMiB, nullptr));
+  OK(CU(cuMemFreeAsync)(block, nullptr));
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemGenericAllocationHandle handle = 0;
+  OK(CU(cuMemCreate)(&handle, 600 * kMiB, &properties, 0));
   OK(CU(cuMemRelease)(handle));
 }
 

@@ -20,7 +20,9 @@ void pool_used();
 void address_answers();
 void out_of_memory();
 void memory_handed_to_the_driver();
+void limit_filled_by_cache();
 void own_virtual_memory();
+void two_devices();
 void several_threads();
 void barrier();
 
