@@ -42,6 +42,9 @@ class Scripts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             self.refused(1, "run scripts/setup jax", "client-python", "jax", TIDEPOOL_CACHE=empty)
             self.refused(1, "run scripts/setup", "cuda-include", empty)
+            Path(empty, "cuda.h").write_text("#define CUDA_VERSION 12020\n")
+            Path(empty, "cudaTypedefs.h").touch()
+            self.refused(1, "CUDA 13.0 or later", "cuda-include", empty)
         self.refused(1, "no client is called 'nonesuch'", "client-python", "nonesuch")
 
 
