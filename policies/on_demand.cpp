@@ -110,6 +110,16 @@ Result<Bytes> OnDemand::free(Address address, StreamKey stream) {
   return size;
 }
 
+Result<Bytes> OnDemand::free_idle(Address address) {
+  const auto entry = entries_.find(address);
+  if (entry == entries_.end() || !entry->second.live) return Failure{Reason::unknown_block};
+  const Range range = range_of(entry);
+  arena_.put(range);
+  entries_.erase(entry);
+  live_ -= range.size;
+  return range.size;
+}
+
 Fence OnDemand::open_fence() { return {open_++}; }
 
 void OnDemand::close_fence(Fence fence) {

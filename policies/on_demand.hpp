@@ -29,6 +29,7 @@ class OnDemand : public Policy {
 
   Result<Block> allocate(const Request& request) override;
   Result<Bytes> free(Address address, StreamKey stream) override;
+  Result<Bytes> free_idle(Address address) override;
   Fence open_fence() override;
   void close_fence(Fence fence) override;
   void forget_stream(StreamKey stream) override;

@@ -49,6 +49,9 @@ class Policy {
   // Returns the block's size.
   virtual Result<Bytes> free(Address address, StreamKey stream) = 0;
 
+  // As free(), of a block that the device is known to have finished with: anybody may have it at once.
+  virtual Result<Bytes> free_idle(Address address) = 0;
+
   virtual Fence open_fence() = 0;
   // The device has finished everything submitted before open_fence() returned `fence`.
   virtual void close_fence(Fence fence) = 0;

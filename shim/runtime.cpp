@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <array>
 #include <cstdlib>
@@ -17,8 +18,7 @@
 namespace tidepool {
 namespace {
 
-using HookFactSource = HookFacts (*)();
-constinit HookFactSource hook_facts = nullptr;
+constinit std::atomic<Runtime*> built{nullptr};
 
 std::vector<std::string> command_line() {
   std::vector<std::string> arguments;
@@ -81,27 +81,43 @@ report::Device report_of(Device& device) {
 
 }  // namespace
 
-Runtime::Runtime()
-    : settings_(read_settings()),
+Runtime::Runtime(HookFactSource hook_facts)
+    : hook_facts_(hook_facts),
+      settings_(read_settings()),
       run_folder_(environment_or_empty("TIDEPOOL_RUN")),
       started_(utc_now()),
       router_(settings_, jax_uses_pool(), [this] { on_out_of_memory(); }) {}
 
-Runtime* Runtime::create() {
-  std::unique_ptr<Runtime> runtime(new Runtime);
-  return runtime->settings_.mode == Mode::off ? nullptr : runtime.release();
+namespace {
+
+// pthread_cancel unwinds through our frames with the libgcc of the system, and ends the process if ours,
+// linked statically, has never unwound anything: its register table is filled by its first walk.
+void prepare_unwinder() {
+  _Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_NORMAL_STOP; }, nullptr);
 }
 
-Runtime* Runtime::get() {
-  static Runtime* const instance = create();
+}  // namespace
+
+Runtime* Runtime::create(HookFactSource hook_facts) {
+  prepare_unwinder();
+  std::unique_ptr<Runtime> runtime(new Runtime(hook_facts));
+  if (runtime->settings_.mode == Mode::off) return nullptr;
+  built.store(runtime.get(), std::memory_order_release);
+  return runtime.release();
+}
+
+Runtime* Runtime::get(HookFactSource hook_facts) {
+  static Runtime* const instance = create(hook_facts);
   return instance == nullptr || lifecycle::detached() ? nullptr : instance;
 }
 
-void Runtime::set_hook_facts(HookFacts (*source)()) { hook_facts = source; }
+Runtime* Runtime::existing() {
+  return lifecycle::detached() ? nullptr : built.load(std::memory_order_acquire);
+}
 
 void Runtime::driver_initialised() noexcept {
   try {
-    Runtime* runtime = get();
+    Runtime* runtime = existing();
     if (runtime == nullptr || runtime->pid_.exchange(::getpid()) != 0) return;
     lifecycle::driver_started();
     // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
@@ -113,7 +129,7 @@ void Runtime::driver_initialised() noexcept {
 
 void Runtime::finish() noexcept {
   try {
-    Runtime* runtime = get();
+    Runtime* runtime = existing();
     // A child by vfork or clone shares this memory without having passed a fork handler.
     if (runtime != nullptr && ::getpid() == runtime->pid_) runtime->write_report();
   } catch (...) {
@@ -130,7 +146,7 @@ void Runtime::on_out_of_memory() {
 void Runtime::write_report() {
   if (settings_.report.empty() && run_folder_.empty()) return;
   const std::lock_guard hold(report_lock_);
-  HookFacts facts = hook_facts();
+  HookFacts facts = hook_facts_();
   if (facts.intercepted == reported_) return;
   reported_ = facts.intercepted;
 

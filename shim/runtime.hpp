@@ -24,11 +24,10 @@ struct HookFacts {
 
 class Runtime {
  public:
-  // Null: this process is none of our business (mode off, a detached child of a fork).
-  static Runtime* get();
-
-  // Before the first get(). Plain pointer, so that it is there before any constructor.
-  static void set_hook_facts(HookFacts (*source)());
+  // Null: this process is none of our business (mode off, a detached child of a fork). The first call
+  // builds it; it may come from another library's constructor, before any of ours.
+  using HookFactSource = HookFacts (*)();
+  static Runtime* get(HookFactSource hook_facts);
 
   Router& router() { return router_; }
 
@@ -39,12 +38,14 @@ class Runtime {
   static void finish() noexcept;
 
  private:
-  Runtime();
-  static Runtime* create();
+  explicit Runtime(HookFactSource hook_facts);
+  static Runtime* create(HookFactSource hook_facts);
+  static Runtime* existing();
 
   void write_report();
   void on_out_of_memory();
 
+  const HookFactSource hook_facts_;
   const Settings settings_;
   const std::string run_folder_;  // TIDEPOOL_RUN: where `tidepool run` gathers reports; may be empty
   const std::string started_;

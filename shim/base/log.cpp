@@ -5,11 +5,14 @@
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 #include <memory>
+
+#include "shim/base/descriptor.hpp"
 
 namespace tidepool::log {
 namespace {
@@ -17,17 +20,21 @@ namespace {
 // stdio's stderr sink takes two locks that a forked child may find held (spdlog issues 1461, 3358).
 class LineSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  explicit LineSink(int descriptor) : descriptor_(descriptor) {}
+  explicit LineSink(int descriptor) : descriptor_(descriptor) { ::fstat(descriptor_, &opened_); }
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    [[maybe_unused]] const auto written = ::write(descriptor_, line.data(), line.size());
+    // A program that closes all descriptors may have a file of its own under this number by now.
+    struct stat now {};
+    if (::fstat(descriptor_, &now) == 0 && now.st_dev == opened_.st_dev && now.st_ino == opened_.st_ino)
+      write_quietly(descriptor_, {line.data(), line.size()});
   }
   void flush_() override {}
 
   int descriptor_;
+  struct stat opened_ {};
 };
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -63,7 +70,7 @@ void open(LogLevel level, const std::string& file) {
   int descriptor = STDERR_FILENO;
   if (!file.empty()) {
     const std::string path = expand_path(file, ::getpid());
-    descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
     if (descriptor < 0) {
       const int cause = errno;
       descriptor = STDERR_FILENO;

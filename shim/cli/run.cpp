@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -87,6 +88,8 @@ int run(const RunOptions& options) {
   command.exit_code = end.exit_code;
   if (!end.error.empty()) say(options.command[0] + ": " + end.error);
 
+  // From here on only we write: a reader of our lines that is gone must not cost the command's exit code.
+  std::signal(SIGPIPE, SIG_IGN);
   RunFolder::Content content = folder.read();
   if (outer != nullptr) folder.copy_to(outer);
   json gathered = gather(command, std::move(content.reports));

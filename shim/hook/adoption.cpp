@@ -94,7 +94,9 @@ bool redirect_hooks(const elf::Library& library) {
   return all;
 }
 
-// A program may close and load the driver again: saved addresses would go stale.
+// A program may close and load the driver again: saved addresses would go stale. Only where a look-up
+// asks for the loader's lock anyway: a wrapper may be called by a thread that a library's constructor
+// waits for, and that constructor holds it.
 void keep_loaded(const elf::Library& library) {
   if (tidepool_real_dlopen == nullptr) tidepool_find_loader();
   using Open = void* (*)(const char*, int);
@@ -114,6 +116,13 @@ bool adopt_under_lock() {
   if (!switched_off()) answers_are_swapped.store(!redirect_hooks(library));
   adopted_library = library;
   adopted.store(true, std::memory_order_release);
+  return true;
+}
+
+bool adopt_for_lookup() {
+  if (!adopt_driver()) return false;
+  static constinit std::atomic<bool> kept{false};
+  if (!kept.exchange(true)) keep_loaded(adopted_library);
   if (!answers_are_swapped) __atomic_store_n(&tidepool_lookups_settled, 1, __ATOMIC_RELEASE);
   return true;
 }
@@ -128,19 +137,18 @@ void* libc_handle() {
 
 bool adopt_driver() {
   if (adopted.load(std::memory_order_acquire)) return true;
-  {
-    const AdoptionLock hold;
-    if (adopted.load(std::memory_order_acquire)) return true;
-    if (!adopt_under_lock()) return false;
-  }
-  keep_loaded(adopted_library);
-  return true;
+  const AdoptionLock hold;
+  return adopted.load(std::memory_order_acquire) || adopt_under_lock();
 }
 
 void* real_entry(Hook hook) {
   void* entry = real_entries[index_of(hook)].load(std::memory_order_acquire);
   if (entry == nullptr && adopt_driver()) entry = real_entries[index_of(hook)].load(std::memory_order_acquire);
   return entry;
+}
+
+bool driver_exports(const void* address) {
+  return adopted.load(std::memory_order_acquire) && elf::exports(adopted_library, address);
 }
 
 int count_unadopted_drivers() {
@@ -183,7 +191,7 @@ struct LookupAnswer {
 
 [[gnu::visibility("hidden")]] LookupAnswer tidepool_before_lookup(void* handle, const char* name) {
   if (tidepool_real_dlsym == nullptr) tidepool_find_loader();
-  const bool known = adopt_driver();
+  const bool known = adopt_for_lookup();
   // Without a driver in the process our own exports must not pretend that there is one.
   if (!known && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
   if (!known || !answers_are_swapped || handle == RTLD_DEFAULT || handle == RTLD_NEXT)
@@ -193,7 +201,7 @@ struct LookupAnswer {
 }
 
 [[gnu::visibility("hidden")]] LookupAnswer tidepool_before_versioned_lookup(void* handle, const char* name) {
-  if (!adopt_driver() && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
+  if (!adopt_for_lookup() && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
   return {handle, nullptr};
 }
 

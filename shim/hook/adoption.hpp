@@ -17,6 +17,9 @@ bool adopt_driver();
 // The driver's own entry; adopts if needed. Null: no driver, or one that lacks the entry.
 void* real_entry(Hook hook);
 
+// Is it the address of an exported entry of the driver that is not hooked?
+bool driver_exports(const void* address);
+
 // Objects named like the driver that are mapped in this namespace and are not the adopted one.
 int count_unadopted_drivers();
 

@@ -46,6 +46,19 @@ ElfW(Sym)* find_in_order(const Library& library, const char* name, const ElfW(Sy
   return nullptr;
 }
 
+// A GNU hash table does not say: one past the last symbol of the last chain.
+std::uint32_t symbol_count(const Library& library) {
+  if (library.sysv_hash != nullptr) return library.sysv_hash[1];
+  const std::uint32_t* table = library.gnu_hash;
+  const std::uint32_t* buckets = table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
+  const std::uint32_t* chain = buckets + table[0];
+  std::uint32_t last = 0;
+  for (std::uint32_t i = 0; i < table[0]; ++i) last = buckets[i] > last ? buckets[i] : last;
+  if (last < table[1]) return table[1];
+  while ((chain[last - table[1]] & 1) == 0) ++last;
+  return last + 1;
+}
+
 int protection_of(const Library& library, std::uintptr_t address) {
   int protection = PROT_READ;
   for (std::size_t i = 0; i < library.header_count; ++i) {
@@ -124,6 +137,14 @@ ElfW(Sym)* find_symbol(const Library& library, const char* name, const ElfW(Sym)
 void* address_of(const Library& library, const char* name) {
   const ElfW(Sym)* symbol = find_symbol(library, name);
   return symbol == nullptr ? nullptr : reinterpret_cast<void*>(library.base + symbol->st_value);
+}
+
+bool exports(const Library& library, const void* address) {
+  const std::uintptr_t value = reinterpret_cast<std::uintptr_t>(address) - library.base;
+  const std::uint32_t count = symbol_count(library);
+  for (std::uint32_t i = 1; i < count; ++i)
+    if (library.symbols[i].st_shndx != SHN_UNDEF && library.symbols[i].st_value == value) return true;
+  return false;
 }
 
 bool redirect_symbol(const Library& library, ElfW(Sym)* symbol, const void* target) {

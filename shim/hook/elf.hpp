@@ -40,6 +40,9 @@ ElfW(Sym)* find_symbol(const Library& library, const char* name, const ElfW(Sym)
 // The address of a defined symbol, or null.
 void* address_of(const Library& library, const char* name);
 
+// Is `address` that of a defined dynamic symbol? O(symbols).
+bool exports(const Library& library, const void* address);
+
 // Makes every later lookup of `symbol`, by anyone, yield `target`. False where the page cannot be
 // written (a hardened system); nothing has changed then.
 bool redirect_symbol(const Library& library, ElfW(Sym)* symbol, const void* target);

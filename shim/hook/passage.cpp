@@ -18,9 +18,7 @@ void warn_of_own_fault(const char* entry) noexcept {
   }
 }
 
-namespace {
-
-HookFacts collect() {
+HookFacts collect_hook_facts() {
   HookFacts facts;
   for (std::size_t i = 0; i < kHookCount; ++i) {
     facts.intercepted[kHooks[i].symbol] = call_counts[i].intercepted.load(std::memory_order_relaxed);
@@ -31,10 +29,11 @@ HookFacts collect() {
   return facts;
 }
 
+namespace {
+
 // All that happens at load. Children inherit the preload, so a process that never uses CUDA runs this
 // too: it must cost nothing there.
 [[gnu::constructor]] void at_load() {
-  Runtime::set_hook_facts(&collect);
   try {
     apply_framework_variables();
   } catch (...) {

@@ -6,6 +6,8 @@
 //   serve<Hook::cuX>([&](Router&, const Pass&) { ... }, args...)          or of others
 #pragma once
 
+#include <cxxabi.h>
+
 #include <atomic>
 #include <optional>
 
@@ -21,6 +23,9 @@ struct CallCount {
 };
 extern constinit CallCount call_counts[kHookCount];
 
+// What the report is told of the wrappers.
+HookFacts collect_hook_facts();
+
 // Once per process, on the log.
 void warn_of_own_fault(const char* entry) noexcept;
 
@@ -32,7 +37,7 @@ CUresult call_driver(Args... args) {
 }
 
 template <Hook hook, typename Serve, typename... Args>
-CUresult serve(const Serve& serve_call, Args... args) noexcept {
+CUresult serve(const Serve& serve_call, Args... args) {
   const Reentry entry;
   // A driver that calls an exported name while it serves us means itself.
   if (!entry.outermost()) return call_driver<hook>(args...);
@@ -43,10 +48,13 @@ CUresult serve(const Serve& serve_call, Args... args) noexcept {
     return *answer;
   };
   try {
-    Runtime* runtime = Runtime::get();
+    Runtime* runtime = Runtime::get(&collect_hook_facts);
     if (runtime == nullptr) return call_driver<hook>(args...);
     call_counts[index_of(hook)].intercepted.fetch_add(1, std::memory_order_relaxed);
     return serve_call(runtime->router(), Pass(kHooks[index_of(hook)].symbol, pass));
+  } catch (abi::__forced_unwind&) {
+    // pthread_cancel, inside the driver: the thread ends, as it would without us.
+    throw;
   } catch (...) {
     warn_of_own_fault(kHooks[index_of(hook)].symbol);
     // A call must not be made twice.
@@ -55,12 +63,12 @@ CUresult serve(const Serve& serve_call, Args... args) noexcept {
 }
 
 template <Hook hook, auto route, typename... Args>
-CUresult serve(Args... args) noexcept {
+CUresult serve(Args... args) {
   return serve<hook>([&](Router& router, const Pass& pass) { return (router.*route)(args..., pass); }, args...);
 }
 
 template <Hook hook, typename... Args>
-CUresult forward(Args... args) noexcept {
+CUresult forward(Args... args) {
   return serve<hook>([](Router& router, const Pass& pass) { return router.pass_on(pass); }, args...);
 }
 

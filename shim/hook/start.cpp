@@ -1,6 +1,4 @@
 // Exported wrappers: starting the driver, and its own look-up of entries.
-#include <dlfcn.h>
-
 #include "shim/hook/entries.hpp"
 #include "shim/hook/passage.hpp"
 
@@ -14,8 +12,7 @@ void* replace_answer(const char* base, void* answer, int cuda_version, cuuint64_
   if (answer == nullptr) return nullptr;
   if (void* wrapper = wrapper_for_address(answer); wrapper != nullptr) return wrapper;
   // Exported, and not hooked. Or newer than our table: its ABI is not known here.
-  Dl_info info{};
-  if (dladdr(answer, &info) != 0 && info.dli_saddr == answer) return answer;
+  if (driver_exports(answer)) return answer;
   const int hook = cuda_version > CUDA_VERSION
                        ? -1
                        : hook_for_base_name(base, cuda_version,

@@ -2,12 +2,15 @@
 #include "shim/report/report.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "shim/base/descriptor.hpp"
 
 namespace tidepool::report {
 namespace {
@@ -51,14 +54,14 @@ Json to_object(const Device& device) {
           {"oom", events}};
 }
 
-bool write_all(int descriptor, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    done += static_cast<std::size_t>(written);
-  }
-  return true;
+// A device, a pipe, a terminal: nothing to replace, so it is written as it stands.
+std::string write_in_place(const std::string& json, const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return std::strerror(errno);
+  const bool written = write_quietly(descriptor, json);
+  const std::string reason = written ? "" : std::strerror(errno);
+  ::close(descriptor);
+  return reason;
 }
 
 }  // namespace
@@ -89,19 +92,20 @@ std::string to_json(const Report& report) {
 }
 
 std::string write_report(const std::string& json, const std::string& path) {
-  if (path == "stderr") return write_all(STDERR_FILENO, json) ? "" : std::strerror(errno);
-  const std::string beside = path + ".part";
+  if (path == "stderr") return write_quietly(STDERR_FILENO, json) ? "" : std::strerror(errno);
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) return write_in_place(json, path);
+  // Of this process alone: several may have been given one path.
+  const std::string beside = path + "." + std::to_string(::getpid()) + ".part";
   const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor < 0) return std::strerror(errno);
-  const bool written = write_all(descriptor, json);
+  const bool written = write_quietly(descriptor, json);
   const int cause = errno;
   ::close(descriptor);
-  if (!written || std::rename(beside.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(written ? errno : cause);
-    ::unlink(beside.c_str());
-    return reason;
-  }
-  return "";
+  if (written && std::rename(beside.c_str(), path.c_str()) == 0) return "";
+  const std::string reason = std::strerror(written ? errno : cause);
+  ::unlink(beside.c_str());
+  return reason;
 }
 
 }  // namespace tidepool::report

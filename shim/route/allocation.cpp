@@ -66,9 +66,10 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey 
       default: break;
     }
     // Our own fault, or a driver that cannot map: its plain allocation is the way out.
-    log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
-              std::to_string(bytes) + " bytes (driver error " + std::to_string(block.failure().code) +
-              "); passing it on to the driver");
+    if (!device.warned_of_arena.exchange(true))
+      log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
+                std::to_string(bytes) + " bytes (driver error " + std::to_string(block.failure().code) +
+                "); such requests are passed on to the driver");
     return pass_allocation(device, out, bytes, record, pass);
   }
 }
@@ -143,12 +144,20 @@ CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
   // Inside the arena, but no block begins here: the driver answers as to any wrong pointer. It may not
   // be asked about the very address, which is a mapping of ours.
   if (!record) return CUDA_ERROR_INVALID_VALUE;
+  // Programs use a free as a barrier (rapidsai/rmm#1655), so it waits as the driver's may. First: a free
+  // that the driver would refuse (in a host callback, after a sticky error) must leave the block alone.
+  const bool waits = !settings_.fast_free && record->kind == Kind::synchronous;
+  const WaitResult result = waits ? fence(*device) : WaitResult{Waited::impossible};
+  if (result.waited == Waited::failed) {
+    ledger_.add(address, *record);
+    return result.error;
+  }
   forget(*record);
-  device->free_block(address, kNoStream);
-  // Programs use a free as a barrier (rapidsai/rmm#1655), so it waits as the driver's may.
-  if (settings_.fast_free || record->kind == Kind::stream_ordered) return CUDA_SUCCESS;
-  const WaitResult result = fence(*device);
-  return result.waited == Waited::failed ? result.error : CUDA_SUCCESS;
+  if (result.waited == Waited::done)
+    device->free_idle_block(address);
+  else
+    device->free_block(address, kNoStream);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace tidepool

@@ -49,7 +49,8 @@ CUresult synchronize(const std::vector<CUcontext>& contexts) {
     const CUresult result = driver.cuCtxSynchronize();
     CUcontext popped = nullptr;
     driver.cuCtxPopCurrent_v2(&popped);
-    if (first == CUDA_SUCCESS) first = result;
+    const bool died = result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
+    if (first == CUDA_SUCCESS && !died) first = result;
   }
   return first;
 }

@@ -55,7 +55,7 @@ bool rdma_module_loaded() {
 
 Result<Range> AccountedBacking::reserve(Bytes size) {
   const std::size_t count = range_count_.load(std::memory_order_relaxed);
-  if (count == kMostRanges) return Failure{Reason::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY};
+  if (count == kMostRanges) return Failure{Reason::driver, CUDA_ERROR_OUT_OF_MEMORY};
   Result<Range> range = physical_.reserve(size);
   if (range) {
     ranges_[count] = range.value();
@@ -108,8 +108,13 @@ Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
 }
 
 bool Device::has_arena() {
-  std::call_once(built_, [this] { build_arena(); });
-  return has_policy_.load(std::memory_order_relaxed);
+  // Not std::call_once: an exception cannot pass through it where libgcc is linked statically (measured).
+  if (!built_.load(std::memory_order_acquire)) {
+    const std::lock_guard hold(build_lock_);
+    if (!built_.load(std::memory_order_relaxed)) build_arena();
+    built_.store(true, std::memory_order_release);
+  }
+  return has_policy();
 }
 
 void Device::build_arena() {
@@ -132,11 +137,15 @@ void Device::build_arena() {
   has_policy_.store(policy_ != nullptr, std::memory_order_release);
 }
 
-void Device::free_block(Address address, StreamKey stream) {
+void Device::free_block(Address address, StreamKey stream) { free_in_policy(address, &stream); }
+
+void Device::free_idle_block(Address address) { free_in_policy(address, nullptr); }
+
+void Device::free_in_policy(Address address, const StreamKey* stream) {
   // Not even for want of host memory may a block of ours reach the driver's free.
   const Result<Bytes> freed = with_policy([&](Policy& policy) -> Result<Bytes> {
     try {
-      return policy.free(address, stream);
+      return stream == nullptr ? policy.free_idle(address) : policy.free(address, *stream);
     } catch (const std::bad_alloc&) {
       return Failure{Reason::driver, 0};
     }

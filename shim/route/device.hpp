@@ -38,8 +38,9 @@ class AccountedBacking final : public Backing {
   bool owns(Address address) const;
 
  private:
-  // An arena reserves many times the device at once, so a second range is already rare.
-  static constexpr std::size_t kMostRanges = 16;
+  // An arena reserves 16 times the device at once and never uses an address twice. A program that empties
+  // it all the time ends here; from then on the driver serves it.
+  static constexpr std::size_t kMostRanges = 64;
 
   Backing& physical_;
   Account& account_;
@@ -58,6 +59,7 @@ class Device {
   Bytes total = 0;
   Account account;
   Reservation reservation;
+  std::atomic<bool> warned_of_arena{false};
 
   // Builds the arena at the first call. False: this device has none (the mode, or no virtual memory
   // calls), everything is passed on.
@@ -73,6 +75,7 @@ class Device {
 
   // Gives a block back to the arena; see Policy::free.
   void free_block(Address address, StreamKey stream);
+  void free_idle_block(Address address);
 
   // Numbers of the arena; all 0 without one.
   Snapshot snapshot();
@@ -86,9 +89,11 @@ class Device {
 
  private:
   void build_arena();
+  void free_in_policy(Address address, const StreamKey* stream);
 
   const Settings& settings_;
-  std::once_flag built_;
+  std::mutex build_lock_;
+  std::atomic<bool> built_{false};
   VmmBacking physical_;
   AccountedBacking backing_;
   std::mutex lock_;

@@ -28,7 +28,9 @@ bool Router::hand_back_cache() {
   Bytes handed_back = 0;
   for (const auto& device : devices()) {
     const Snapshot held = device->snapshot();
-    if (held.cached + held.in_limbo == 0 || fence(*device).waited != Waited::done) continue;
+    if (held.cached + held.in_limbo == 0) continue;
+    // Where nobody may wait (a capture), what earlier fences freed can still go.
+    fence(*device);
     handed_back += device->with_policy([](Policy& policy) { return policy.trim(0); });
   }
   return handed_back > 0;

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
 #include <utility>
 
@@ -37,12 +37,12 @@ class CaptureGate {
     bool capturing_;
   };
 
-  // `begin_capture` calls the driver. The stream is a named one.
+  // `begin_capture` calls the driver. The stream is a named one, of `context`.
   template <typename Begin>
-  CUresult begin(CUstream stream, const Begin& begin_capture) {
+  CUresult begin(CUstream stream, CUcontext context, const Begin& begin_capture) {
     const std::unique_lock hold(lock_);
     // First what may throw: once the driver has begun, it must be on the list.
-    const auto [entry, added] = open_.insert(key_of(stream));
+    const auto [entry, added] = open_.emplace(key_of(stream), context);
     const CUresult result = begin_capture();
     if (result == CUDA_SUCCESS && added)
       count_.fetch_add(1);
@@ -58,12 +58,20 @@ class CaptureGate {
     if (open_.erase(key_of(stream)) > 0) count_.fetch_sub(1);
   }
 
+  // A context takes its streams, and their captures, with it.
+  void end_all(CUcontext context) {
+    if (!capturing()) return;
+    const std::unique_lock hold(lock_);
+    count_.fetch_sub(static_cast<int>(
+        std::erase_if(open_, [&](const auto& capture) { return capture.second == context; })));
+  }
+
  private:
   using Key = std::pair<CUstream, pid_t>;
   static Key key_of(CUstream stream) { return {stream, stream == CU_STREAM_PER_THREAD ? gettid() : 0}; }
 
   std::shared_mutex lock_;
-  std::set<Key> open_;
+  std::map<Key, CUcontext> open_;
   std::atomic<int> count_{0};
 };
 

@@ -11,7 +11,8 @@ CUresult Router::context_created(const CUcontext* context, int device, bool prim
 
 // A context takes its cuMemAlloc blocks with it (cuda.h, cuCtxDestroy); stream-ordered ones live on. Its
 // streams are gone too, and their handles may come back: what they had cached is fenced.
-void Router::bury(const Blocks& blocks) {
+void Router::bury(CUcontext context, const Blocks& blocks) {
+  gate_.end_all(context);
   for (const auto& [address, record] : blocks) {
     forget(record);
     if (record.origin == Origin::arena) device_at(record.device).free_block(address, kNoStream);
@@ -35,7 +36,7 @@ CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcont
   const Blocks blocks = ledger_.remove_context(reinterpret_cast<std::uint64_t>(context));
   const CUresult result = pass();
   if (result == CUDA_SUCCESS) {
-    bury(blocks);
+    bury(context, blocks);
     return result;
   }
   if (entry) contexts_.add(*entry);
@@ -52,12 +53,16 @@ CUresult Router::primary_context_released(int device, const Pass& pass) {
       driver.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active != 0)
     return result;
   if (const std::optional<Contexts::Entry> entry = contexts_.take_primary(device))
-    bury(ledger_.remove_context(reinterpret_cast<std::uint64_t>(entry->context)));
+    bury(entry->context, ledger_.remove_context(reinterpret_cast<std::uint64_t>(entry->context)));
   return result;
 }
 
 CUresult Router::begin_capture(CUstream stream, bool per_thread_stream, const Pass& pass) {
-  return gate_.begin(named_stream(stream, per_thread_stream), pass);
+  const CUstream named = named_stream(stream, per_thread_stream);
+  CUcontext context = nullptr;
+  // Unknown where the driver does not say: such a capture ends by its stream alone.
+  if (driver.cuStreamGetCtx(named, &context) != CUDA_SUCCESS) context = nullptr;
+  return gate_.begin(named, context, pass);
 }
 
 CUresult Router::end_capture(CUstream stream, bool per_thread_stream, const Pass& pass) {

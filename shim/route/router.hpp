@@ -94,7 +94,7 @@ class Router {
 
   // lifetime.cpp
   using Blocks = std::vector<std::pair<Address, Record>>;
-  void bury(const Blocks& blocks);
+  void bury(CUcontext context, const Blocks& blocks);
   CUresult end_context(const std::optional<Contexts::Entry>& entry, CUcontext context, const Pass& pass);
 
   // query.cpp: the live arena block that holds an address.

@@ -56,6 +56,17 @@ bool overlap(const Block& a, const Block& b) {
 
 }  // namespace
 
+TEST_CASE_METHOD(EachPolicy, "a block that is freed idle is anybody's at once, an unknown one nobody's") {
+  const Block block = get(4 * kMiB);
+  CHECK_FALSE(policy->free_idle(block.address + kGranule));
+  REQUIRE(policy->free_idle(block.address));
+  CHECK_FALSE(policy->free_idle(block.address));
+  const auto again = ask(4 * kMiB, kTwo, false);
+  REQUIRE(again);
+  CHECK(again.value().address == block.address);
+  put(again.value(), kTwo);
+}
+
 TEST_CASE_METHOD(EachPolicy, "a size of 0 is invalid, one beyond the device or the numbers out of memory") {
   check_refused(ask(0), Reason::invalid);
   for (const Bytes size : {kUnlimited, kUnlimited - 1, kUnlimited - kPage, kUnlimited / 2, kDevice + 1})

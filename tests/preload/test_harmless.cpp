@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/preload/harness.hpp"
 
@@ -76,6 +77,24 @@ TEST_CASE("a report or log that cannot be written: one line, the program runs on
     CHECK(lines_of(run.outcome.err) == 1);
     CHECK(run.outcome.err.find("/nonexistent/folder/file") != std::string::npos);
   }
+}
+
+TEST_CASE("a report path that leads to a device is written to, not replaced") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("nowhere");
+  std::filesystem::create_symlink("/dev/null", path);
+  const Run run = run_on_simulator({VICTIM, "alloc_free"}, "ondemand", {{"TIDEPOOL_REPORT", path}});
+  CHECK(run.outcome.exit_code == 0);
+  CHECK(run.outcome.err == "");
+  CHECK(std::filesystem::is_symlink(path));
+}
+
+TEST_CASE("a line that nobody reads does not end the program") {
+  const std::string script = std::string("{ sleep 0.2; exec ") + VICTIM +
+                             " alloc_free; } 2>&1 >/dev/null | true; exit ${PIPESTATUS[0]}";
+  Environment unread = without_leak_check();
+  unread.insert({{"TIDEPOOL_REPORT", "stderr"}, {"TIDEPOOL_FRACTION", "nonsense"}});
+  CHECK(run_on_simulator({"/bin/bash", "-c", script}, "ondemand", unread).outcome.exit_code == 0);
 }
 
 TEST_CASE("an unreadable shim is the loader's one line, and the program runs on") {

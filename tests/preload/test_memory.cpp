@@ -1,4 +1,5 @@
 // What the arena does for a program, seen from the driver's side.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/preload/harness.hpp"
@@ -90,6 +91,14 @@ TEST_CASE("with two devices, memory comes from the pool's own, and a pool shared
     const Run run = victim("two_devices", mode, two);
     CHECK(run.report.at("devices").size() == 2);
     if (mode != "passthrough") CHECK(run.calls.at("cuMemAllocFromPoolAsync") == 1);
+  }
+}
+
+TEST_CASE("a program that empties its pool all the time runs out of addresses, and is told so once") {
+  for (const std::string mode : {"ondemand", "prealloc"}) {
+    const Run run = victim("emptied_each_step", mode);
+    CHECK(std::count(run.outcome.err.begin(), run.outcome.err.end(), '\n') == 1);
+    CHECK(run.outcome.err.find("passed on to the driver") != std::string::npos);
   }
 }
 

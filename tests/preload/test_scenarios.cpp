@@ -13,7 +13,8 @@ const std::vector<std::string> kScenarios{
     "no_driver_in_process", "alloc_free", "wrong_calls", "stream_order", "pool_warm_up", "pool_used", "address_answers", "out_of_memory",
     "memory_handed_to_the_driver", "own_virtual_memory", "several_threads", "barrier", "context_death",
     "capture_beside_frees", "fork_before_start", "fork_after_start", "live_at_exit",
-    "calls_from_last_destructor", "probe_only"};
+    "calls_from_last_destructor", "probe_only", "free_in_callback",
+    "capture_dies_with_context", "constructor_thread"};
 
 Run victim(const std::string& scenario, const std::string& mode, Environment more = {}) {
   if (scenario == "way_reload" || scenario == "mini_driver") more.merge(without_leak_check());
@@ -95,6 +96,15 @@ TEST_CASE("a driver that can be unloaded, and answers with addresses it does not
     REQUIRE(run.report.is_object());
     CHECK(run.report.at("intercepted") ==
           nlohmann::json{{"cuInit", 3}, {"cuGetProcAddress_v2", 6}, {"cuMemAlloc_v2", 3}, {"cuMemFree_v2", 3}});
+  }
+}
+
+TEST_CASE("a thread that is cancelled inside the driver ends as without the shim") {
+  const Environment mini{{"LD_LIBRARY_PATH", MINIDRIVER}};
+  for (const std::string mode : {"", "off", "passthrough", "ondemand"}) {
+    const Run run = victim("mini_cancel", mode, mini);
+    INFO(mode << ": " << run.outcome.out << run.outcome.err);
+    CHECK(run.outcome.exit_code == 0);
   }
 }
 

@@ -1,6 +1,7 @@
 // A libcuda of a dozen lines, in C: what a driver may do that the simulated one does not.
 // - It can be unloaded: nothing of C++ pins it in memory, so saved addresses really go stale.
 // - cuGetProcAddress answers with addresses that are not exported.
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +14,13 @@ static int hidden_allocate(unsigned long long* out, size_t bytes) {
   return 0;
 }
 static int hidden_free(unsigned long long pointer) { return pointer == 0x1234 ? 1 : 0; }
+
+// A call that waits for a long time, at a point where a thread may be cancelled.
+int cuMemAllocHost_v2(void** out, size_t bytes) {
+  (void)out;
+  (void)bytes;
+  return poll(NULL, 0, 60000);
+}
 
 int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
 int cuMemAlloc_v2(unsigned long long* out, size_t bytes) { return hidden_allocate(out, bytes); }

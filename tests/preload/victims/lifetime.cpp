@@ -1,4 +1,5 @@
 // Contexts and captures that end, processes that begin and end.
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,59 @@ void two_devices() {
     OK(CU(cuMemFree_v2)(block));
     OK(CU(cuStreamDestroy_v2)(stream));
   }
+}
+
+// In a host callback the driver refuses every call: a block must survive the attempt to free it.
+void free_in_callback() {
+  start_driver();
+  CUstream stream = nullptr;
+  OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  static CUdeviceptr block = 0;
+  static CUresult answer = CUDA_SUCCESS;
+  OK(CU(cuMemAlloc_v2)(&block, 3 * kMiB));
+  OK(CU(cuLaunchHostFunc)(stream, [](void*) { answer = CU(cuMemFree_v2)(block); }, nullptr));
+  OK(CU(cuStreamSynchronize)(stream));
+  std::printf("free in a callback: %d\n", static_cast<int>(answer));
+  if (answer != CUDA_SUCCESS) OK(CU(cuMemFree_v2)(block));
+}
+
+// A capture that its context takes with it must not stop our waiting for ever.
+void capture_dies_with_context() {
+  OK(CU(cuInit)(0));
+  CUcontext context = nullptr;
+  OK(CU(cuCtxCreate_v2)(&context, 0, 0));
+  CUstream stream = nullptr;
+  OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  OK(CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  OK(CU(cuCtxDestroy_v2)(context));
+  start_driver();
+  for (int round = 0; round < 100; ++round) {
+    CUdeviceptr block = 0;
+    OK(CU(cuMemAlloc_v2)(&block, kGiB));
+    OK(CU(cuMemFree_v2)(block));
+  }
+}
+
+// A library whose constructor starts a thread that calls the driver, and waits for it: the loader's lock
+// is held all the while.
+void constructor_thread() {
+  HOLDS(dlopen(CONSTRUCTOR_LIBRARY, RTLD_NOW) != nullptr);
+}
+
+// A thread that is cancelled inside the driver ends; the process does not.
+void mini_cancel() {
+  OK(CU(cuInit)(0));
+  pthread_t thread{};
+  HOLDS(pthread_create(&thread, nullptr, [](void*) -> void* {
+          void* memory = nullptr;
+          CU(cuMemAllocHost_v2)(&memory, kMiB);
+          return nullptr;
+        }, nullptr) == 0);
+  usleep(100'000);
+  HOLDS(pthread_cancel(thread) == 0);
+  void* result = nullptr;
+  HOLDS(pthread_join(thread, &result) == 0);
+  HOLDS(result == PTHREAD_CANCELED);
 }
 
 // A synchronise of ours during a capture would invalidate it.

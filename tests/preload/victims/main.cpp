@@ -16,7 +16,8 @@ int main(int count, char** arguments) {
       ROW(address_answers), ROW(out_of_memory), ROW(memory_handed_to_the_driver), ROW(own_virtual_memory), ROW(limit_filled_by_cache), ROW(two_devices),
       ROW(several_threads), ROW(barrier), ROW(context_death), ROW(capture_beside_frees),
       ROW(fork_before_start), ROW(fork_after_start), ROW(live_at_exit), ROW(calls_from_last_destructor),
-      ROW(probe_only), ROW(mini_driver)};
+      ROW(probe_only), ROW(emptied_each_step), ROW(free_in_callback),
+      ROW(capture_dies_with_context), ROW(constructor_thread), ROW(mini_cancel), ROW(mini_driver)};
 #undef ROW
   for (const Row& row : rows)
     if (count == 2 && std::strcmp(arguments[1], row.name) == 0) {

@@ -215,6 +215,20 @@ void own_virtual_memory() {
   OK(CU(cuMemAddressFree)(at, 2 * size));
 }
 
+// A program that empties its pool after every step uses addresses up; it may get slower, never fail.
+void emptied_each_step() {
+  start_driver();
+  CUmemoryPool pool = nullptr;
+  OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
+  for (int step = 0; step < 2000; ++step) {
+    CUdeviceptr block = 0;
+    OK(CU(cuMemAllocAsync)(&block, 70 * kGiB, nullptr));
+    OK(CU(cuMemFreeAsync)(block, nullptr));
+    OK(CU(cuStreamSynchronize)(nullptr));
+    OK(CU(cuMemPoolTrimTo)(pool, 0));
+  }
+}
+
 void several_threads() {
   CUcontext context = start_driver();
   std::vector<std::thread> threads;

@@ -23,6 +23,7 @@ void memory_handed_to_the_driver();
 void limit_filled_by_cache();
 void own_virtual_memory();
 void two_devices();
+void emptied_each_step();
 void several_threads();
 void barrier();
 
@@ -34,3 +35,7 @@ void fork_after_start();
 void live_at_exit();
 void calls_from_last_destructor();
 void probe_only();
+void free_in_callback();
+void capture_dies_with_context();
+void constructor_thread();
+void mini_cancel();
