@@ -248,7 +248,7 @@ TEST_CASE("what cannot be written costs a line, not the command") {
         "tidepool: the report is not kept: /dev/null/cache/tidepool/reports cannot be written (Not a "
         "directory)\n"
         "tidepool: --report: /dev/null/report.json cannot be written (Not a directory)\n");
-  const Result folder = run({shell("exit 6"), {{"TMPDIR", "/nonexistent"}}, ""});
+  const Result folder = run({shell("exit 6"), {{"TMPDIR", "/dev/null"}}, ""});
   CHECK(folder.exit_code == 6);
   CHECK(lines(folder.err) == 1);
 }

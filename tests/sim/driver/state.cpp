@@ -145,8 +145,9 @@ void destroy_contents(Context* context) {
   std::erase_if(all.functions, [context](const auto& entry) { return entry.second->context == context; });
   all.modules.remove_if([context](const Module& module) { return module.context == context; });
   all.events.remove_if([context](const Event& event) { return event.context == context; });
-  all.streams.remove_if([context](const Stream& stream) { return stream.context == context; });
+  // Before the streams, by which they are known.
   std::erase_if(all.captures, [context](const auto& capture) { return capture->origin->context == context; });
+  all.streams.remove_if([context](const Stream& stream) { return stream.context == context; });
   context->legacy.reset();
   context->thread_default.clear();
   context->limits.clear();
