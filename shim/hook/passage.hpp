@@ -52,10 +52,9 @@ CUresult serve(const Serve& serve_call, Args... args) {
     if (runtime == nullptr) return call_driver<hook>(args...);
     call_counts[index_of(hook)].intercepted.fetch_add(1, std::memory_order_relaxed);
     return serve_call(runtime->router(), Pass(kHooks[index_of(hook)].symbol, pass));
-  } catch (abi::__forced_unwind&) {
-    // pthread_cancel, inside the driver: the thread ends, as it would without us.
-    throw;
   } catch (...) {
+    // Not of C++: pthread_cancel, inside the driver. The thread ends, as it would without us.
+    if (abi::__cxa_current_exception_type() == nullptr) throw;
     warn_of_own_fault(kHooks[index_of(hook)].symbol);
     // A call must not be made twice.
     return answer ? *answer : pass();
