@@ -12,7 +12,7 @@ along. Written into the output folder:
   resolution.inc   what cuGetProcAddress knows: base name, version, kind of stream, address
   exports.map      version script of the library
 
-Usage: generate.py --cuda-include DIR... --sources FILE... --out DIR [--compiler g++]
+Usage: generate.py --cuda-include DIR... --sources FILE... --out DIR [--compiler COMMAND...]
 """
 import argparse
 import collections
@@ -35,7 +35,7 @@ SUFFIX = re.compile(r'(_ptsz|_ptds)$')
 def preprocess(compiler, includes):
     source = '#include <cuda.h>\n#include <cudaProfiler.h>\n'
     # With this macro cuda.h neither renames entries to their newest ABI nor hides the older ones.
-    command = [compiler, '-x', 'c++', '-E', '-P', '-D__CUDA_API_VERSION_INTERNAL', '-']
+    command = [*compiler, '-x', 'c++', '-E', '-P', '-D__CUDA_API_VERSION_INTERNAL', '-']
     for folder in includes:
         command += ['-isystem', folder]
     return subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
@@ -131,7 +131,7 @@ def main():
     options.add_argument('--cuda-include', nargs='+', required=True)
     options.add_argument('--sources', nargs='+', required=True)
     options.add_argument('--out', required=True)
-    options.add_argument('--compiler', default='g++')
+    options.add_argument('--compiler', nargs='+', default=['g++'], help='a command, such as: ccache g++')
     options = options.parse_args()
     out = pathlib.Path(options.out)
 
