@@ -27,6 +27,8 @@ BEFORE_INIT = {'cuInit', 'cuDriverGetVersion', 'cuGetErrorString', 'cuGetErrorNa
                'cuLogsUnregisterCallback', 'cuLogsCurrent', 'cuLogsDumpToFile', 'cuLogsDumpToMemory'}
 # Parameters that give back one pointer; other void** are arrays.
 POINTERS_OUT = {('void **', 'pp'), ('void **', 'pfn')}
+# What the cost model takes for the size of a call (SIM_COST).
+SIZES = ('size', 'bytesize', 'ByteCount')
 # Files that the exported functions are spread over: they compile side by side.
 PARTS = 4
 SUFFIX = re.compile(r'(_ptsz|_ptds)$')
@@ -122,6 +124,8 @@ def exported_function(name, parameters, implemented, declared):
     else:
         text += '  call.unsupported();\n'
         text += ''.join(f'  static_cast<void>({n});\n' for _, n in parameters)
+    size = next((n for k, n in parameters if k == 'size_t' and n in SIZES), '0')
+    text += f'  if (call.open()) call.charge({size});\n'
     text += f'  if (call.logged()) call.log({{{logged}}});\n  return call.result;\n}}\n\n'
     return text
 

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "cost.hpp"
+#include "faults.hpp"
 #include "settings.hpp"
 
 namespace sim {
@@ -52,6 +54,7 @@ void in_child() {
   if (life_ == Life::running) life_ = Life::orphaned;
   if (const int file = log_file.exchange(not_open); file >= 0) ::close(file);
   for (auto& counter : counters) counter = 0;
+  forget_costs();
 }
 
 [[gnu::constructor]] void watch_forks() { pthread_atfork(nullptr, nullptr, in_child); }
@@ -76,7 +79,9 @@ Life life() { return life_; }
 void set_life(Life value) { life_ = value; }
 
 Call::Call(Name name, Gate gate) : name_(name) {
-  counters[static_cast<int>(name)].fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t earlier = counters[static_cast<int>(name)].fetch_add(1, std::memory_order_relaxed);
+  static const bool faulty = faults_asked();
+  if (faulty && (result = fault_of(static_cast<int>(name), earlier + 1)) != CUDA_SUCCESS) return;
   if (callback_depth) {
     result = CUDA_ERROR_NOT_PERMITTED;
   } else if (gate == Gate::initialized) {
@@ -86,6 +91,11 @@ Call::Call(Name name, Gate gate) : name_(name) {
       default: result = CUDA_ERROR_NOT_INITIALIZED; break;
     }
   }
+}
+
+void Call::charge(std::size_t bytes) const {
+  static const bool costly = costs_asked();
+  if (costly) add_cost(static_cast<int>(name_), bytes);
 }
 
 void Call::unsupported() {

@@ -80,6 +80,8 @@ class Call {
   // Whether the implementation may run; if not, the refusal is already in result.
   bool open() const { return result == CUDA_SUCCESS; }
   void unsupported();
+  // Adds what the call would take on a real driver to the process's modelled time (SIM_COST).
+  void charge(std::size_t bytes) const;
   bool logged() const;
   void log(std::initializer_list<Argument> arguments) const;
 

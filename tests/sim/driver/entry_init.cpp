@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "call.hpp"
+#include "cost.hpp"
 #include "entries.hpp"
+#include "errors.hpp"
+#include "faults.hpp"
 #include "settings.hpp"
 #include "state.hpp"
 
@@ -33,28 +36,12 @@ void write_stats() {
   auto& calls = stats["calls"] = nlohmann::ordered_json::object();
   for (int i = 0; i < static_cast<int>(Name::count_); ++i)
     if (const auto count = calls_of(static_cast<Name>(i))) calls[name_of(static_cast<Name>(i))] = count;
+  if (costs_asked()) stats["modelled"] = modelled_costs();
   std::ofstream(expand_path(settings().stats)) << stats.dump(1) << "\n";
 }
 
 // Runs when the library is unloaded, which is after the exit handlers of the program.
 [[gnu::destructor]] void at_unload() { write_stats(); }
-
-struct ErrorText {
-  CUresult code;
-  const char* name;
-  const char* text;
-};
-
-const ErrorText* find_error(CUresult code) {
-  static const ErrorText errors[] = {
-#define SIM_ERROR(code, name, text) {code, name, text},
-#include "errors.inc"
-#undef SIM_ERROR
-  };
-  for (const ErrorText& error : errors)
-    if (error.code == code) return &error;
-  return nullptr;
-}
 
 }  // namespace
 
@@ -82,22 +69,20 @@ CUresult SIM_ENTRY(cuInit)(unsigned int Flags) {
 
 CUresult SIM_ENTRY(cuDriverGetVersion)(int* driverVersion) {
   if (!driverVersion) return CUDA_ERROR_INVALID_VALUE;
-  *driverVersion = CUDA_VERSION;
+  *driverVersion = driver_version();
   return CUDA_SUCCESS;
 }
 
 CUresult SIM_ENTRY(cuGetErrorName)(CUresult error, const char** pStr) {
   if (!pStr) return CUDA_ERROR_INVALID_VALUE;
-  const ErrorText* found = find_error(error);
-  *pStr = found ? found->name : nullptr;
-  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  *pStr = error_name(error);
+  return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult SIM_ENTRY(cuGetErrorString)(CUresult error, const char** pStr) {
   if (!pStr) return CUDA_ERROR_INVALID_VALUE;
-  const ErrorText* found = find_error(error);
-  *pStr = found ? found->text : nullptr;
-  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  *pStr = error_text(error);
+  return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 // Private tables of NVIDIA's own libraries: not to be imitated, so there are none.

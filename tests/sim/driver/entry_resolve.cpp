@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "entries.hpp"
+#include "faults.hpp"
+#include "resolution.hpp"
 #include "state.hpp"
 
 namespace sim {
@@ -32,7 +34,8 @@ const Row rows[] = {
 const std::unordered_map<std::string, std::vector<const Row*>>& index() {
   static const auto* const result = [] {
     auto* map = new std::unordered_map<std::string, std::vector<const Row*>>;
-    for (const Row& row : rows) (*map)[row.base].push_back(&row);
+    for (const Row& row : rows)
+      if (!hidden(row.symbol, row.version)) (*map)[row.base].push_back(&row);
     return map;
   }();
   return *result;
@@ -64,6 +67,12 @@ CUresult resolve(const char* symbol, void** function, int version, cuuint64_t fl
 }
 
 }  // namespace
+
+int version_of(const char* symbol) {
+  for (const Row& row : rows)
+    if (!std::strcmp(row.symbol, symbol)) return row.version;
+  return 0;
+}
 
 CUresult SIM_ENTRY(cuGetProcAddress_v2)(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
                                         CUdriverProcAddressQueryResult* symbolStatus) {
