@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "settings.hpp"
+#include "layout.hpp"
 
 namespace sim {
 namespace {
@@ -21,10 +21,10 @@ constexpr std::uint64_t pages_end = 1ull << 46;  // offsets of cuMemCreate: no f
 
 }  // namespace
 
-Device::Device(int ordinal) : ordinal_(ordinal) {
+Device::Device(int ordinal, int partition) : ordinal_(ordinal), partition_(partition) {
   file_ = ::memfd_create("simulated-device", MFD_CLOEXEC);
   // Four times the budget of addresses, so that fragments of the heap never refuse what the budget has.
-  heap_bytes_ = round_up(settings().memory, page) * 4 + (1ull << 30);
+  heap_bytes_ = round_up(partition_memory(), page) * 4 + (1ull << 30);
   void* base = MAP_FAILED;
   if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(pages_end)) == 0) {
     // Aligned by hand: blocks of 2 MiB and more are aligned to 2 MiB, as the driver's are.
@@ -45,16 +45,16 @@ Device::Device(int ordinal) : ordinal_(ordinal) {
 }
 
 CUuuid Device::uuid() const {
+  const Uuid own = partition_uuid(partition_);
   CUuuid result{};
-  std::memcpy(result.bytes, "tidepool-sim-gp", 15);
-  result.bytes[15] = static_cast<char>('a' + ordinal_);
+  std::memcpy(result.bytes, own.data(), own.size());
   return result;
 }
 
-std::uint64_t Device::total() const { return settings().memory; }
+std::uint64_t Device::total() const { return partition_memory(); }
 
 std::uint64_t Device::free() {
-  const std::uint64_t used = Machine::instance().used(ordinal_);
+  const std::uint64_t used = Machine::instance().used(partition_);
   return used < total() ? total() - used : 0;
 }
 
@@ -63,9 +63,9 @@ std::uint64_t Device::footprint(std::uint64_t bytes) {
 }
 
 std::uint64_t Device::take_pages(Ranges& from, std::uint64_t bytes) {
-  if (!Machine::instance().acquire(ordinal_, bytes)) return 0;
+  if (!Machine::instance().acquire(partition_, bytes)) return 0;
   const std::uint64_t base = from.take(bytes, page);
-  if (!base) Machine::instance().release(ordinal_, bytes);
+  if (!base) Machine::instance().release(partition_, bytes);
   return base;
 }
 
@@ -93,14 +93,14 @@ void Device::release(std::uint64_t base, std::uint64_t bytes) {
   if (bytes >= small_limit) {
     punch(base - heap_base_, size);
     large_.give(base, size);
-    Machine::instance().release(ordinal_, size);
+    Machine::instance().release(partition_, size);
     return;
   }
   small_.give(base, size);
   const std::uint64_t whole = base / page * page;
   if (small_.take_at(whole, page)) {  // nobody is left on this page
     large_.give(whole, page);
-    Machine::instance().release(ordinal_, page);
+    Machine::instance().release(partition_, page);
   }
 }
 
@@ -109,7 +109,7 @@ std::uint64_t Device::create_pages(std::uint64_t bytes) { return take_pages(offs
 void Device::release_pages(std::uint64_t offset, std::uint64_t bytes) {
   punch(offset, bytes);
   offsets_.give(offset, bytes);
-  Machine::instance().release(ordinal_, bytes);
+  Machine::instance().release(partition_, bytes);
 }
 
 }  // namespace sim

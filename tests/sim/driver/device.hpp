@@ -15,9 +15,10 @@ namespace sim {
 
 class Device {
  public:
-  explicit Device(int ordinal);
+  Device(int ordinal, int partition);
 
-  int ordinal() const { return ordinal_; }
+  int ordinal() const { return ordinal_; }  // as CUDA counts
+  int partition() const { return partition_; }
   CUuuid uuid() const;
   std::uint64_t total() const;
   std::uint64_t free();
@@ -40,6 +41,7 @@ class Device {
   void punch(std::uint64_t offset, std::uint64_t bytes);
 
   int ordinal_;
+  int partition_;
   int file_ = -1;
   std::uint64_t heap_base_ = 0;
   std::uint64_t heap_bytes_ = 0;

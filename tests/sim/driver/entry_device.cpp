@@ -4,11 +4,15 @@
 #include <string>
 
 #include "entries.hpp"
-#include "settings.hpp"
+#include "layout.hpp"
 #include "state.hpp"
 
 namespace sim {
 namespace {
+
+int gpu_of_device(CUdevice device) {
+  return gpu_of(state().devices[static_cast<std::size_t>(device)]->partition());
+}
 
 int attribute_of(CUdevice_attribute attribute, int ordinal) {
   switch (attribute) {
@@ -42,7 +46,7 @@ int attribute_of(CUdevice_attribute attribute, int ordinal) {
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 3;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return 0;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return ordinal + 1;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return gpu_of_device(ordinal) + 1;
     case CU_DEVICE_ATTRIBUTE_NUMA_ID: return -1;
     case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: return 0;
     case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES: return CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -106,7 +110,7 @@ CUresult SIM_ENTRY(cuDeviceGetUuid_v2)(CUuuid* uuid, CUdevice dev) {
 CUresult SIM_ENTRY(cuDeviceTotalMem_v2)(size_t* bytes, CUdevice dev) {
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
   if (!valid_device(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  *bytes = settings().memory;
+  *bytes = state().devices[static_cast<std::size_t>(dev)]->total();
   return CUDA_SUCCESS;
 }
 
@@ -137,7 +141,7 @@ CUresult SIM_ENTRY(cuDeviceGetPCIBusId)(char* pciBusId, int len, CUdevice dev) {
   if (!pciBusId || len < 13) return CUDA_ERROR_INVALID_VALUE;
   if (!valid_device(dev)) return CUDA_ERROR_INVALID_DEVICE;
   std::snprintf(pciBusId, static_cast<std::size_t>(len), "0000:%02X:00.0",
-                static_cast<unsigned>(dev + 1) & 0xff);
+                static_cast<unsigned>(gpu_of_device(dev) + 1) & 0xff);
   return CUDA_SUCCESS;
 }
 
@@ -145,9 +149,9 @@ CUresult SIM_ENTRY(cuDeviceGetByPCIBusId)(CUdevice* dev, const char* pciBusId) {
   if (!dev || !pciBusId) return CUDA_ERROR_INVALID_VALUE;
   unsigned domain = 0, bus = 0;
   if (std::sscanf(pciBusId, "%x:%x:", &domain, &bus) != 2) return CUDA_ERROR_INVALID_VALUE;
-  if (domain || !valid_device(static_cast<int>(bus) - 1)) return CUDA_ERROR_INVALID_DEVICE;
-  *dev = static_cast<int>(bus) - 1;
-  return CUDA_SUCCESS;
+  for (CUdevice device = 0; !domain && valid_device(device); ++device)
+    if (gpu_of_device(device) + 1 == static_cast<int>(bus)) return *dev = device, CUDA_SUCCESS;
+  return CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult SIM_ENTRY(cuDeviceCanAccessPeer)(int* canAccessPeer, CUdevice dev, CUdevice peerDev) {

@@ -9,6 +9,7 @@
 #include "entries.hpp"
 #include "errors.hpp"
 #include "faults.hpp"
+#include "layout.hpp"
 #include "settings.hpp"
 #include "state.hpp"
 
@@ -30,8 +31,8 @@ void write_stats() {
     const Machine& machine = Machine::instance();
     stats["devices"].push_back({{"ordinal", device->ordinal()},
                                 {"total_bytes", device->total()},
-                                {"used_bytes", machine.own(device->ordinal())},
-                                {"peak_bytes", machine.own_peak(device->ordinal())}});
+                                {"used_bytes", machine.own(device->partition())},
+                                {"peak_bytes", machine.own_peak(device->partition())}});
   }
   auto& calls = stats["calls"] = nlohmann::ordered_json::object();
   for (int i = 0; i < static_cast<int>(Name::count_); ++i)
@@ -51,10 +52,11 @@ CUresult SIM_ENTRY(cuInit)(unsigned int Flags) {
   if (life() == Life::over) return CUDA_ERROR_DEINITIALIZED;
   const Lock lock;
   if (life() == Life::running) return CUDA_SUCCESS;
-  if (settings().devices == 0) return CUDA_ERROR_NO_DEVICE;
+  const std::vector<int> visible = visible_partitions();
+  if (visible.empty()) return CUDA_ERROR_NO_DEVICE;
   State& all = state();
-  for (int i = 0; i < settings().devices; ++i) {
-    all.devices.push_back(std::make_unique<Device>(i));
+  for (int i = 0; i < static_cast<int>(visible.size()); ++i) {
+    all.devices.push_back(std::make_unique<Device>(i, visible[static_cast<std::size_t>(i)]));
     all.primary.push_back(std::make_unique<Context>());
     all.primary.back()->device = i;
     all.primary.back()->primary = true;

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string>
 
+#include "layout.hpp"
 #include "settings.hpp"
 
 namespace sim {
@@ -59,7 +60,7 @@ class FileLock {
 struct Machine::Slot {
   std::int64_t pid;
   std::uint64_t started;
-  std::uint64_t used[max_devices];
+  std::uint64_t used[max_partitions];
 };
 
 Machine& Machine::instance() {
@@ -94,10 +95,10 @@ Machine::Slot* Machine::own_slot() {
   return nullptr;
 }
 
-std::uint64_t Machine::sum(int device) const {
+std::uint64_t Machine::sum(int partition) const {
   std::uint64_t total = 0;
   for (const Slot* slot = slots_; slot != slots_ + max_slots; ++slot)
-    if (slot->pid) total += slot->used[device];
+    if (slot->pid) total += slot->used[partition];
   return total;
 }
 
@@ -106,11 +107,11 @@ void Machine::strike_off_dead() {
     if (slot->pid && slot != mine_ && start_time(static_cast<int>(slot->pid)) != slot->started) *slot = {};
 }
 
-bool Machine::acquire(int device, std::uint64_t bytes) {
+bool Machine::acquire(int partition, std::uint64_t bytes) {
   const FileLock lock(file_);
   const auto fits = [&] {
-    const std::uint64_t now = slots_ ? sum(device) : own_[device];
-    return bytes <= settings().memory && now <= settings().memory - bytes;
+    const std::uint64_t now = slots_ ? sum(partition) : own_[partition];
+    return bytes <= partition_memory() && now <= partition_memory() - bytes;
   };
   if (!fits()) {
     if (!slots_) return false;
@@ -120,33 +121,33 @@ bool Machine::acquire(int device, std::uint64_t bytes) {
   if (slots_) {
     Slot* slot = own_slot();
     if (!slot) return false;
-    slot->used[device] += bytes;
+    slot->used[partition] += bytes;
   }
-  own_[device] += bytes;
-  peak_[device] = std::max(peak_[device], own_[device]);
+  own_[partition] += bytes;
+  peak_[partition] = std::max(peak_[partition], own_[partition]);
   return true;
 }
 
-void Machine::release(int device, std::uint64_t bytes) {
+void Machine::release(int partition, std::uint64_t bytes) {
   const FileLock lock(file_);
-  own_[device] -= bytes;
-  if (slots_ && mine_) mine_->used[device] -= bytes;
+  own_[partition] -= bytes;
+  if (slots_ && mine_) mine_->used[partition] -= bytes;
 }
 
-std::uint64_t Machine::used(int device) {
+std::uint64_t Machine::used(int partition) {
   const FileLock lock(file_);
-  if (!slots_) return own_[device];
+  if (!slots_) return own_[partition];
   strike_off_dead();
-  return sum(device);
+  return sum(partition);
 }
 
-std::vector<Machine::Usage> Machine::processes(int device) {
+std::vector<Machine::Usage> Machine::processes(int partition) {
   const FileLock lock(file_);
-  if (!slots_) return {{getpid(), own_[device]}};
+  if (!slots_) return {{getpid(), own_[partition]}};
   strike_off_dead();
   std::vector<Usage> result;
   for (Slot* slot = slots_; slot != slots_ + max_slots; ++slot)
-    if (slot->pid && slot->used[device]) result.push_back({static_cast<int>(slot->pid), slot->used[device]});
+    if (slot->pid && slot->used[partition]) result.push_back({static_cast<int>(slot->pid), slot->used[partition]});
   return result;
 }
 

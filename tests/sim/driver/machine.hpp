@@ -8,7 +8,7 @@
 
 namespace sim {
 
-constexpr int max_devices = 16;
+constexpr int max_partitions = 16;
 constexpr std::uint64_t page =
     2ull << 20;  // what the driver hands out physical memory in (documented by the granularity)
 
@@ -21,27 +21,27 @@ class Machine {
 
   static Machine& instance();
 
-  // Takes bytes of the device's budget; false if less is left.
-  bool acquire(int device, std::uint64_t bytes);
-  void release(int device, std::uint64_t bytes);
-  std::uint64_t used(int device);  // by all processes
-  std::uint64_t own(int device) const { return own_[device]; }
-  std::uint64_t own_peak(int device) const { return peak_[device]; }
-  std::vector<Usage> processes(int device);
+  // Takes bytes of the partition's budget; false if less is left.
+  bool acquire(int partition, std::uint64_t bytes);
+  void release(int partition, std::uint64_t bytes);
+  std::uint64_t used(int partition);  // by all processes
+  std::uint64_t own(int partition) const { return own_[partition]; }
+  std::uint64_t own_peak(int partition) const { return peak_[partition]; }
+  std::vector<Usage> processes(int partition);
 
  private:
   struct Slot;
   Machine();
   void open_books(const char* path);
   Slot* own_slot();
-  std::uint64_t sum(int device) const;
+  std::uint64_t sum(int partition) const;
   void strike_off_dead();
 
   Slot* slots_ = nullptr;  // null: no shared books
   Slot* mine_ = nullptr;
   int file_ = -1;
-  std::uint64_t own_[max_devices] = {};
-  std::uint64_t peak_[max_devices] = {};
+  std::uint64_t own_[max_partitions] = {};
+  std::uint64_t peak_[max_partitions] = {};
 };
 
 }  // namespace sim

@@ -32,6 +32,13 @@ Settings read_settings() {
     result.memory = parse_size(text);
     if (!result.memory) refuse("SIM_MEMORY", text, "a size such as 80GiB, 512MiB or bytes");
   }
+  if (const std::string text = variable("SIM_MIG"); !text.empty()) {
+    char* end = nullptr;
+    const long count = std::strtol(text.c_str(), &end, 10);
+    if (*end || count < 1 || count > 7 || count * result.devices > 16)
+      refuse("SIM_MIG", text, "a number from 1 to 7, 16 instances in all");
+    result.instances = static_cast<int>(count);
+  }
   result.log = variable("SIM_LOG");
   result.stats = variable("SIM_STATS");
   result.machine = variable("SIM_MACHINE");

@@ -8,6 +8,7 @@ namespace sim {
 struct Settings {
   int devices = 1;                   // SIM_DEVICES
   std::size_t memory = 80ull << 30;  // SIM_MEMORY, bytes of each device
+  int instances = 0;                 // SIM_MIG, instances that each device is cut into; 0: MIG is off
   std::string log;                   // SIM_LOG, %p is the pid
   std::string stats;                 // SIM_STATS, %p is the pid
   std::string machine;               // SIM_MACHINE, file of the budget that processes share

@@ -9,7 +9,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
+#include "layout.hpp"
 #include "machine.hpp"
 #include "settings.hpp"
 
@@ -20,8 +23,10 @@ namespace {
 using Result = int;
 constexpr Result success = 0, invalid_argument = 2, not_supported = 3, not_found = 6, insufficient_size = 7;
 
+// A GPU, or a MIG instance of one.
 struct DeviceObject {
-  int ordinal;
+  int gpu;
+  int instance;  // -1: the whole GPU
 };
 using Device = DeviceObject*;
 
@@ -46,17 +51,30 @@ struct Utilization {
   unsigned gpu, memory;
 };
 
-DeviceObject devices[sim::max_devices];
+DeviceObject gpu_objects[sim::max_partitions];
+DeviceObject instance_objects[sim::max_partitions];
 
-int count() { return sim::settings().devices; }
+int count() { return sim::gpus(); }
 
-bool known(Device device) { return device >= devices && device < devices + count(); }
+bool is_instance(Device device) {
+  return sim::cut_into_instances() && device >= instance_objects &&
+         device < instance_objects + count() * sim::instances_of_gpu();
+}
+bool known(Device device) {
+  return (device >= gpu_objects && device < gpu_objects + count()) || is_instance(device);
+}
 
 Result at(unsigned index, Device* device) {
   if (!device || index >= static_cast<unsigned>(count())) return invalid_argument;
-  devices[index].ordinal = static_cast<int>(index);
-  *device = &devices[index];
+  gpu_objects[index] = {static_cast<int>(index), -1};
+  *device = &gpu_objects[index];
   return success;
+}
+
+Device instance_at(int gpu, int instance) {
+  DeviceObject& object = instance_objects[gpu * sim::instances_of_gpu() + instance];
+  object = {gpu, instance};
+  return &object;
 }
 
 Result text(char* to, unsigned size, const char* from) {
@@ -66,19 +84,40 @@ Result text(char* to, unsigned size, const char* from) {
   return success;
 }
 
-void uuid_text(int ordinal, char (&out)[48]) {
-  // The bytes that cuDeviceGetUuid answers.
-  unsigned char bytes[17] = "tidepool-sim-gp";
-  bytes[15] = static_cast<unsigned char>('a' + ordinal);
-  char* to = out + std::sprintf(out, "GPU-");
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) *to++ = '-';
-    to += std::sprintf(to, "%02x", bytes[i]);
+// The bytes that cuDeviceGetUuid answers.
+std::string uuid_of(Device device) {
+  return device->instance < 0
+             ? sim::uuid_text("GPU-", sim::gpu_uuid(device->gpu))
+             : sim::uuid_text("MIG-",
+                              sim::partition_uuid(device->gpu * sim::instances_of_gpu() + device->instance));
+}
+
+struct Usage {
+  sim::Machine::Usage process;
+  int instance;
+};
+
+// Who holds memory of the device: for a GPU the processes of all of its instances.
+std::vector<Usage> usage(Device device) {
+  std::vector<Usage> found;
+  if (sim::settings().machine.empty()) return found;
+  for (int instance = 0; instance < sim::instances_of_gpu(); ++instance) {
+    if (device->instance >= 0 && device->instance != instance) continue;
+    for (const auto& process :
+         sim::Machine::instance().processes(device->gpu * sim::instances_of_gpu() + instance))
+      found.push_back({process, instance});
   }
+  return found;
+}
+
+std::uint64_t total(Device device) {
+  return sim::partition_memory() * (device->instance < 0 ? static_cast<unsigned>(sim::instances_of_gpu()) : 1u);
 }
 
 std::uint64_t used(Device device) {
-  return sim::settings().machine.empty() ? 0 : sim::Machine::instance().used(device->ordinal);
+  std::uint64_t sum = 0;
+  for (const Usage& entry : usage(device)) sum += entry.process.bytes;
+  return std::min(sum, total(device));
 }
 
 Result fixed(Device device, unsigned value, unsigned* out) {
@@ -89,13 +128,15 @@ Result fixed(Device device, unsigned value, unsigned* out) {
 
 Result processes(Device device, unsigned* size, ProcessInfo* infos) {
   if (!known(device) || !size) return invalid_argument;
-  const auto found = sim::settings().machine.empty() ? std::vector<sim::Machine::Usage>{}
-                                                     : sim::Machine::instance().processes(device->ordinal);
+  const auto found = usage(device);
   const unsigned room = *size;
   *size = static_cast<unsigned>(found.size());
   if (room < found.size() || (!infos && !found.empty())) return insufficient_size;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    infos[i] = {static_cast<unsigned>(found[i].pid), found[i].bytes, ~0u, ~0u};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const unsigned instance = sim::cut_into_instances() ? static_cast<unsigned>(found[i].instance) : ~0u;
+    infos[i] = {static_cast<unsigned>(found[i].process.pid), found[i].process.bytes, instance,
+                sim::cut_into_instances() ? 0u : ~0u};
+  }
   return success;
 }
 
@@ -145,16 +186,20 @@ NVML Result nvmlDeviceGetHandleByPciBusId(const char* id, Device* device) {
   return nvmlDeviceGetHandleByPciBusId_v2(id, device);
 }
 NVML Result nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
-  for (int i = 0; uuid && i < count(); ++i) {
-    char own[48];
-    uuid_text(i, own);
-    if (!std::strcmp(own, uuid)) return at(static_cast<unsigned>(i), device);
+  if (!uuid || !device) return invalid_argument;
+  for (int gpu = 0; gpu < count(); ++gpu) {
+    at(static_cast<unsigned>(gpu), device);
+    if (uuid_of(*device) == uuid) return success;
+    for (int instance = 0; sim::cut_into_instances() && instance < sim::instances_of_gpu(); ++instance) {
+      *device = instance_at(gpu, instance);
+      if (uuid_of(*device) == uuid) return success;
+    }
   }
   return not_found;
 }
 NVML Result nvmlDeviceGetIndex(Device device, unsigned* index) {
   if (!known(device) || !index) return invalid_argument;
-  *index = static_cast<unsigned>(device->ordinal);
+  *index = static_cast<unsigned>(device->gpu);
   return success;
 }
 NVML Result nvmlDeviceGetName(Device device, char* name, unsigned length) {
@@ -162,9 +207,7 @@ NVML Result nvmlDeviceGetName(Device device, char* name, unsigned length) {
 }
 NVML Result nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
   if (!known(device)) return invalid_argument;
-  char own[48];
-  uuid_text(device->ordinal, own);
-  return text(uuid, length, own);
+  return text(uuid, length, uuid_of(device).c_str());
 }
 NVML Result nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
   return nvmlDeviceGetIndex(device, minor);
@@ -172,7 +215,7 @@ NVML Result nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
 NVML Result nvmlDeviceGetPciInfo_v3(Device device, PciInfo* pci) {
   if (!known(device) || !pci) return invalid_argument;
   *pci = {};
-  pci->bus = static_cast<unsigned>(device->ordinal) + 1;
+  pci->bus = static_cast<unsigned>(device->gpu) + 1;
   std::snprintf(pci->legacy_id, sizeof pci->legacy_id, "0000:%02X:00.0", pci->bus & 0xff);
   std::snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", pci->bus & 0xff);
   pci->device_id = 0x233010de;
@@ -186,14 +229,14 @@ NVML Result nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* m
 }
 NVML Result nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
   if (!known(device) || !memory) return invalid_argument;
-  const auto total = sim::settings().memory, taken = used(device);
-  *memory = {total, total - std::min<std::uint64_t>(total, taken), taken};
+  const auto taken = used(device);
+  *memory = {total(device), total(device) - taken, taken};
   return success;
 }
 NVML Result nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
   if (!known(device) || !memory) return invalid_argument;
-  const auto total = sim::settings().memory, taken = used(device);
-  *memory = {memory->version, total, 0, total - std::min<std::uint64_t>(total, taken), taken};
+  const auto taken = used(device);
+  *memory = {memory->version, total(device), 0, total(device) - taken, taken};
   return success;
 }
 NVML Result nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* size, ProcessInfo* infos) {
@@ -208,11 +251,39 @@ NVML Result nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* si
 NVML Result nvmlDeviceGetUtilizationRates(Device device, Utilization* rates) {
   return known(device) && rates ? (*rates = {0, 0}, success) : invalid_argument;
 }
-// No link between devices and no MIG are simulated yet: the queries say so, as on a card without.
-NVML Result nvmlDeviceGetMigMode(Device, unsigned*, unsigned*) { return not_supported; }
-NVML Result nvmlDeviceIsMigDeviceHandle(Device device, unsigned* mig) {
-  return known(device) && mig ? (*mig = 0, success) : invalid_argument;
+NVML Result nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
+  if (!known(device) || !current || !pending) return invalid_argument;
+  if (is_instance(device)) return not_supported;
+  *current = *pending = sim::cut_into_instances();
+  return success;
 }
+NVML Result nvmlDeviceIsMigDeviceHandle(Device device, unsigned* mig) {
+  return known(device) && mig ? (*mig = is_instance(device), success) : invalid_argument;
+}
+NVML Result nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* most) {
+  if (!known(device) || !most || is_instance(device)) return invalid_argument;
+  *most = 7;
+  return success;
+}
+NVML Result nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device* instance) {
+  if (!known(device) || !instance || is_instance(device) || index >= 7) return invalid_argument;
+  if (!sim::cut_into_instances()) return not_supported;
+  if (index >= static_cast<unsigned>(sim::instances_of_gpu())) return not_found;
+  *instance = instance_at(device->gpu, static_cast<int>(index));
+  return success;
+}
+NVML Result nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Device instance, Device* device) {
+  return is_instance(instance) ? at(static_cast<unsigned>(instance->gpu), device) : invalid_argument;
+}
+NVML Result nvmlDeviceGetGpuInstanceId(Device instance, unsigned* id) {
+  if (!is_instance(instance) || !id) return invalid_argument;
+  *id = static_cast<unsigned>(instance->instance);
+  return success;
+}
+NVML Result nvmlDeviceGetComputeInstanceId(Device instance, unsigned* id) {
+  return is_instance(instance) && id ? (*id = 0, success) : invalid_argument;
+}
+// No link between devices is simulated: the queries say so, as on a card without.
 NVML Result nvmlDeviceGetNvLinkState(Device, unsigned, unsigned*) { return not_supported; }
 NVML Result nvmlDeviceGetFieldValues(Device, int, void*) { return not_supported; }
 NVML Result nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* out) {
