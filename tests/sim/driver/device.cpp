@@ -104,6 +104,9 @@ void Device::release(std::uint64_t base, std::uint64_t bytes) {
   }
 }
 
+bool Device::charge(std::uint64_t bytes) { return Machine::instance().acquire(partition_, bytes); }
+void Device::discharge(std::uint64_t bytes) { Machine::instance().release(partition_, bytes); }
+
 std::uint64_t Device::create_pages(std::uint64_t bytes) { return take_pages(offsets_, bytes); }
 
 void Device::release_pages(std::uint64_t offset, std::uint64_t bytes) {

@@ -28,10 +28,15 @@ class Device {
   std::uint64_t allocate(std::uint64_t bytes);
   void release(std::uint64_t base, std::uint64_t bytes);
 
+  // Budget for memory that lies in a file of its own.
+  bool charge(std::uint64_t bytes);
+  void discharge(std::uint64_t bytes);
+
   // Physical pages for cuMemCreate: an offset in file(), 0 if no budget is left.
   std::uint64_t create_pages(std::uint64_t bytes);
   void release_pages(std::uint64_t offset, std::uint64_t bytes);
   int file() const { return file_; }
+  std::uint64_t offset_of(std::uint64_t base) const { return base - heap_base_; }  // of the heap's, in file()
 
   // What an allocation of this many bytes occupies in the heap.
   static std::uint64_t footprint(std::uint64_t bytes);

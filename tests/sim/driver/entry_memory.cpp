@@ -77,8 +77,11 @@ CUresult SIM_ENTRY(cuMemFree_v2)(CUdeviceptr dptr) {
     case Block::Kind::device:
     case Block::Kind::managed:
     case Block::Kind::stream_ordered: free_block(at); return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default: break;
   }
+  if (!from_pool(at->second)) return CUDA_ERROR_INVALID_VALUE;
+  free_block(at);
+  return CUDA_SUCCESS;
 }
 
 CUresult SIM_ENTRY(cuMemGetInfo_v2)(size_t* free, size_t* total) {

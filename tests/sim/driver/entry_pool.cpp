@@ -33,7 +33,7 @@ CUresult allocate(CUdeviceptr* pointer, std::size_t bytes, CUmemoryPool handle, 
   SIM_TRY(find_stream(on, &stream));
   if (!handle) SIM_TRY(current_pool(&handle, stream->context->device));
   Pool* pool = find_pool(handle);
-  if (!pool) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->imported_from) return CUDA_ERROR_INVALID_VALUE;
   const bool captured = static_cast<bool>(stream->capture);
   SIM_TRY(submit(lock, stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, {}));
   const std::uint64_t base = pool->allocate(bytes);
@@ -95,7 +95,7 @@ CUresult get_attribute(const Pool& pool, CUmemPool_attribute attribute, void* va
 CUresult use_pool(CUdevice device, CUmemoryPool handle) {
   if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   const Pool* pool = find_pool(handle);
-  if (!pool || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->device != device || pool->imported_from) return CUDA_ERROR_INVALID_VALUE;
   current_pools()[device] = handle;
   return CUDA_SUCCESS;
 }
@@ -119,7 +119,8 @@ CUresult SIM_ENTRY(cuMemFreeAsync)(CUdeviceptr dptr, CUstream hStream) {
   SIM_TRY(find_stream(hStream, &stream));
   auto at = state().blocks.find(dptr);
   if (at == state().blocks.end()) return CUDA_ERROR_INVALID_VALUE;
-  if (at->second.kind != Block::Kind::stream_ordered && at->second.kind != Block::Kind::device)
+  const Block& block = at->second;
+  if (block.kind != Block::Kind::stream_ordered && block.kind != Block::Kind::device && !from_pool(block))
     return CUDA_ERROR_INVALID_VALUE;
   const bool captured = static_cast<bool>(stream->capture);
   // cuda.h: a captured free takes an allocation of the graph only.

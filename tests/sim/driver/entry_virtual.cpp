@@ -3,29 +3,20 @@
 // Reserved and mapped addresses have no access rights for the host either, until cuMemSetAccess:
 // whoever touches them too early dies as a kernel on a real device would.
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "entries.hpp"
+#include "physical.hpp"
 #include "state.hpp"
 
 namespace sim {
 namespace {
 
-struct Physical {
-  int device = 0;
-  std::uint64_t offset = 0;  // in the device's file
-  std::uint64_t size = 0;
-  std::uint64_t references = 1;
-  std::uint64_t mappings = 0;
-  CUmemAllocationProp props{};
-};
-
-struct Virtual {
-  Table<Physical, CUmemGenericAllocationHandle> physical;
-  std::map<std::uint64_t, std::uint64_t> reservations;  // base -> size
-};
-
-Virtual& virtual_memory() {
-  static Virtual* const instance = new Virtual;
+// base -> size
+std::map<std::uint64_t, std::uint64_t>& reservations() {
+  static auto* const instance = new std::map<std::uint64_t, std::uint64_t>;
   return *instance;
 }
 
@@ -34,27 +25,29 @@ void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 // Without references to it nor mappings of it, an allocation ends (cuda.h, cuMemRelease).
 void end_if_unused(CUmemGenericAllocationHandle handle) {
-  const Physical* physical = virtual_memory().physical.find(handle);
+  const Physical* physical = physical_memory().find(handle);
   if (physical->references || physical->mappings) return;
-  state().devices[static_cast<std::size_t>(physical->device)]->release_pages(physical->offset,
-                                                                             physical->size);
-  virtual_memory().physical.remove(handle);
-}
-
-Physical* find_referenced(CUmemGenericAllocationHandle handle) {
-  Physical* physical = virtual_memory().physical.find(handle);
-  return physical && physical->references ? physical : nullptr;
+  Device& device = *state().devices[static_cast<std::size_t>(physical->device)];
+  if (physical->own_file < 0) {
+    device.release_pages(physical->offset, physical->size);
+  } else {
+    ::close(physical->own_file);
+    if (!physical->imported) device.discharge(physical->size);
+  }
+  physical_memory().remove(handle);
 }
 
 CUresult check(const CUmemAllocationProp* prop) {
   if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  // Fabric and Windows handles: the device's attributes say that it has none.
+  if (prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
   return valid_device(prop->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 bool inside_reservation(std::uint64_t base, std::uint64_t size) {
-  auto found = virtual_memory().reservations.upper_bound(base);
-  if (found == virtual_memory().reservations.begin()) return false;
+  auto found = reservations().upper_bound(base);
+  if (found == reservations().begin()) return false;
   --found;
   return base - found->first < found->second && size <= found->second - (base - found->first);
 }
@@ -78,7 +71,39 @@ std::vector<Blocks::iterator> whole_mappings(std::uint64_t base, std::uint64_t s
   return reached == base + size ? found : std::vector<Blocks::iterator>{};
 }
 
+// What may be exported lies in a file of its own, whose name says what it is to whoever imports it.
+CUresult take_pages(std::uint64_t size, const CUmemAllocationProp& prop, Physical* physical) {
+  Device& device = *state().devices[static_cast<std::size_t>(physical->device)];
+  if (!prop.requestedHandleTypes) {
+    physical->offset = device.create_pages(size);
+    return physical->offset ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (!device.charge(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  char name[64];
+  std::snprintf(name, sizeof name, "sim-memory-%d-%lu", device.partition(), size);
+  physical->own_file = ::memfd_create(name, MFD_CLOEXEC);
+  if (physical->own_file >= 0 && !::ftruncate(physical->own_file, static_cast<off_t>(size))) return CUDA_SUCCESS;
+  if (physical->own_file >= 0) ::close(physical->own_file);
+  device.discharge(size);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 }  // namespace
+
+Table<Physical, CUmemGenericAllocationHandle>& physical_memory() {
+  static auto* const table = new Table<Physical, CUmemGenericAllocationHandle>;
+  return *table;
+}
+
+Physical* find_referenced(CUmemGenericAllocationHandle handle) {
+  Physical* physical = physical_memory().find(handle);
+  return physical && physical->references ? physical : nullptr;
+}
+
+int file_of(const Physical& physical) {
+  if (physical.own_file >= 0) return physical.own_file;
+  return state().devices[static_cast<std::size_t>(physical.device)]->file();
+}
 
 CUresult SIM_ENTRY(cuMemGetAllocationGranularity)(size_t* granularity, const CUmemAllocationProp* prop,
                                                   CUmemAllocationGranularity_flags option) {
@@ -113,17 +138,17 @@ CUresult SIM_ENTRY(cuMemAddressReserve)(CUdeviceptr* ptr, size_t size, size_t al
     base = at(aligned);
   }
   *ptr = reinterpret_cast<CUdeviceptr>(base);
-  virtual_memory().reservations.emplace(*ptr, size);
+  reservations().emplace(*ptr, size);
   return CUDA_SUCCESS;
 }
 
 CUresult SIM_ENTRY(cuMemAddressFree)(CUdeviceptr ptr, size_t size) {
   const Lock lock;
-  const auto found = virtual_memory().reservations.find(ptr);
-  if (found == virtual_memory().reservations.end() || found->second != size) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = reservations().find(ptr);
+  if (found == reservations().end() || found->second != size) return CUDA_ERROR_INVALID_VALUE;
   if (any_mapped(ptr, size)) return CUDA_ERROR_INVALID_VALUE;
   ::munmap(at(ptr), size);
-  virtual_memory().reservations.erase(found);
+  reservations().erase(found);
   return CUDA_SUCCESS;
 }
 
@@ -132,15 +157,12 @@ CUresult SIM_ENTRY(cuMemCreate)(CUmemGenericAllocationHandle* handle, size_t siz
   if (!handle || !size || size % page || flags) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   SIM_TRY(check(prop));
-  const std::uint64_t offset =
-      state().devices[static_cast<std::size_t>(prop->location.id)]->create_pages(size);
-  if (!offset) return CUDA_ERROR_OUT_OF_MEMORY;
   auto physical = std::make_unique<Physical>();
   physical->device = prop->location.id;
-  physical->offset = offset;
+  SIM_TRY(take_pages(size, *prop, physical.get()));
   physical->size = size;
   physical->props = *prop;
-  *handle = virtual_memory().physical.add(std::move(physical));
+  *handle = physical_memory().add(std::move(physical));
   return CUDA_SUCCESS;
 }
 
@@ -158,7 +180,7 @@ CUresult SIM_ENTRY(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle* ha
   const Lock lock;
   const Block* block = state().find_block(reinterpret_cast<std::uint64_t>(addr));
   if (!block || block->kind != Block::Kind::mapped) return CUDA_ERROR_INVALID_VALUE;
-  ++virtual_memory().physical.find(block->handle)->references;
+  ++physical_memory().find(block->handle)->references;
   *handle = block->handle;
   return CUDA_SUCCESS;
 }
@@ -180,7 +202,7 @@ CUresult SIM_ENTRY(cuMemMap)(CUdeviceptr ptr, size_t size, size_t offset, CUmemG
   Physical* physical = find_referenced(handle);
   if (!physical || size > physical->size) return CUDA_ERROR_INVALID_VALUE;
   if (!inside_reservation(ptr, size) || any_mapped(ptr, size)) return CUDA_ERROR_INVALID_VALUE;
-  const int file = state().devices[static_cast<std::size_t>(physical->device)]->file();
+  const int file = file_of(*physical);
   if (::mmap(at(ptr), size, nothing, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
              static_cast<off_t>(physical->offset)) == MAP_FAILED)
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -205,7 +227,7 @@ CUresult SIM_ENTRY(cuMemUnmap)(CUdeviceptr ptr, size_t size) {
   for (const auto mapping : mappings) {
     const CUmemGenericAllocationHandle handle = mapping->second.handle;
     state().blocks.erase(mapping);
-    --virtual_memory().physical.find(handle)->mappings;
+    --physical_memory().find(handle)->mappings;
     end_if_unused(handle);
   }
   return CUDA_SUCCESS;

@@ -22,23 +22,6 @@ namespace {
 
 constexpr int max_slots = 512;
 
-// Pids are reused: a slot belongs to the process that has this pid and this start time. A zombie
-// holds no memory any more, whatever its parent waits for.
-std::uint64_t start_time(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto close = text.rfind(')');  // the name before it may hold spaces
-  if (close == std::string::npos) return 0;
-  const char* at = text.c_str() + close + 2;
-  if (*at == 'Z' || *at == 'X') return 0;
-  for (int field = 3; field < 22; ++field) {
-    at = std::strchr(at, ' ');
-    if (!at) return 0;
-    ++at;
-  }
-  return std::strtoull(at, nullptr, 10);
-}
-
 class FileLock {
  public:
   explicit FileLock(int file) : file_(file) {
@@ -57,6 +40,23 @@ class FileLock {
 
 }  // namespace
 
+// A zombie holds no memory any more, whatever its parent waits for.
+std::uint64_t start_time(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto close = text.rfind(')');  // the name before it may hold spaces
+  if (close == std::string::npos) return 0;
+  const char* at = text.c_str() + close + 2;
+  if (*at == 'Z' || *at == 'X') return 0;
+  for (int field = 3; field < 22; ++field) {
+    at = std::strchr(at, ' ');
+    if (!at) return 0;
+    ++at;
+  }
+  return std::strtoull(at, nullptr, 10);
+}
+
+// A slot belongs to the process that has this pid and this start time.
 struct Machine::Slot {
   std::int64_t pid;
   std::uint64_t started;

@@ -12,6 +12,10 @@ constexpr int max_partitions = 16;
 constexpr std::uint64_t page =
     2ull << 20;  // what the driver hands out physical memory in (documented by the granularity)
 
+// When a living process started, in clock ticks; 0 if there is none with this pid. Pids are reused: with
+// the start time they name one process.
+std::uint64_t start_time(int pid);
+
 class Machine {
  public:
   struct Usage {

@@ -24,6 +24,7 @@ struct Pool {
 
   int device;
   bool is_default = false;
+  int imported_from = 0;  // pid of its owner; an imported pool makes no memory (cuda.h)
   bool destroyed = false;  // waits for its last block (cuda.h, cuMemPoolDestroy)
   CUmemPoolProps props{};
   std::uint64_t threshold = 0;

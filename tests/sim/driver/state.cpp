@@ -9,6 +9,7 @@
 
 #include "call.hpp"
 #include "pool.hpp"
+#include "sharing.hpp"
 
 namespace sim {
 namespace {
@@ -122,6 +123,7 @@ void free_block(Blocks::iterator at) {
     case Block::Kind::stream_ordered: release_to_pool(block.pool, block.base, block.size); break;
     case Block::Kind::managed:
     case Block::Kind::host: unmap_host(block.base, block.size); break;
+    case Block::Kind::imported: unmap_place(block.base, block.size); break;
     case Block::Kind::registered:
     case Block::Kind::mapped: break;
   }

@@ -18,7 +18,8 @@ struct Pool;
 
 // An address range that the driver knows.
 struct Block {
-  enum class Kind { device, managed, stream_ordered, mapped, host, registered };
+  // imported: of another process, by IPC or from its pool.
+  enum class Kind { device, managed, stream_ordered, mapped, host, registered, imported };
   Kind kind = Kind::device;
   std::uint64_t base = 0;
   std::uint64_t size = 0;
@@ -33,6 +34,9 @@ struct Block {
   bool sync_memops = false;
   unsigned long long handle_types = 0;  // it can be exported as
 };
+
+// Imported from a pool of another process: freed like the pool's own (cuda.h, cuMemPoolImportPointer).
+inline bool from_pool(const Block& block) { return block.kind == Block::Kind::imported && block.pool; }
 
 using Blocks = std::map<std::uint64_t, Block>;
 
