@@ -7,6 +7,7 @@
 
 #include <iterator>
 
+#include "array.hpp"
 #include "call.hpp"
 #include "pool.hpp"
 #include "sharing.hpp"
@@ -118,6 +119,11 @@ void free_block(Blocks::iterator at) {
   state().blocks.erase(at);
   switch (block.kind) {
     case Block::Kind::device:
+      if (block.low) {
+        unmap_host(block.base, block.size);
+        state().devices[static_cast<std::size_t>(block.device)]->discharge(Device::footprint(block.size));
+        break;
+      }
       state().devices[static_cast<std::size_t>(block.device)]->release(block.base, block.size);
       break;
     case Block::Kind::stream_ordered: release_to_pool(block.pool, block.base, block.size); break;
@@ -144,6 +150,7 @@ void destroy_contents(Context* context) {
     if (at->second.context == context) free_block(at);
     at = next;
   }
+  destroy_arrays(context);
   std::erase_if(all.functions, [context](const auto& entry) { return entry.second->context == context; });
   all.modules.remove_if([context](const Module& module) { return module.context == context; });
   all.events.remove_if([context](const Event& event) { return event.context == context; });

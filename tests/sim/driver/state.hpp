@@ -33,6 +33,7 @@ struct Block {
   std::uint64_t id = 0;
   bool sync_memops = false;
   unsigned long long handle_types = 0;  // it can be exported as
+  bool low = false;                     // of the 32-bit ABI: mapped by itself, below 4 GiB
 };
 
 // Imported from a pool of another process: freed like the pool's own (cuda.h, cuMemPoolImportPointer).
