@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "shim/route": [*BASE, *SIBLINGS, BACKING, *ENGINE],  # calls a Policy, charges what passes its Backing
     "shim": BELOW_RUNTIME,  # runtime: puts the parts together, so it must know them all
     "shim/hook": [*BELOW_RUNTIME, "shim"],
+    "shim/audit": ["shim/hook/elf.hpp"],  # a library without libc
     "shim/cli": [*BASE, "shim/peers", "shim/report", "shim/trace"],
 }
 

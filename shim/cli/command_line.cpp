@@ -71,6 +71,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options, SettingFlags& flags) {
   run->add_option("--report", options.report_file, "one JSON report of all processes, to this file")
       ->type_name("FILE");
   run->add_flag("--json", options.json, "end with the summary as JSON on stderr");
+  run->add_flag("--audit", options.audit,
+                "also see a driver that is loaded in a namespace of its own (dlmopen); for when a report "
+                "names one as not seen");
   return run;
 }
 

@@ -17,6 +17,7 @@ struct RunOptions {
   Variables settings;       // of the command: TIDEPOOL_... and its value, as given by flags
   std::string report_file;  // the gathered report goes here too; empty: only to the user's folder
   bool json = false;        // the summary as JSON, wherever stderr leads
+  bool audit = false;       // with the audit companion
 };
 int run(const RunOptions& options);
 

@@ -1,4 +1,5 @@
-// Where libtidepool.so is, whether it can be preloaded, and the LD_PRELOAD list that names it.
+// Where libtidepool.so and its audit companion are, whether the loader can take them, and the list that
+// names them for it.
 #include "shim/cli/library.hpp"
 
 #include <elf.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -40,6 +42,22 @@ Library find_library() {
   }
   const std::string path = places[0].lexically_normal().string();
   return {path, preload_problem(path)};
+}
+
+Library find_companion(const Library& library) {
+  const std::string path = fs::path(library.path).replace_filename("libtidepool-audit.so").string();
+  return {path, preload_problem(path)};
+}
+
+// Before 2.35 any auditor makes the loader look into every call through a PLT.
+std::string audit_problem(std::string_view glibc_version) {
+  int major = 0;
+  int minor = 0;
+  const std::string version(glibc_version);
+  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 &&
+      (major > 2 || (major == 2 && minor >= 35)))
+    return "";
+  return "needs glibc 2.35 or later, this is " + version;
 }
 
 std::string preload_problem(const std::string& path) {

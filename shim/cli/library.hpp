@@ -1,4 +1,5 @@
-// Where libtidepool.so is, whether it can be preloaded, and the LD_PRELOAD list that names it.
+// Where libtidepool.so and its audit companion are, whether the loader can take them, and the list that
+// names them for it (LD_PRELOAD, LD_AUDIT).
 #pragma once
 
 #include <string>
@@ -13,6 +14,12 @@ struct Library {
 
 // TIDEPOOL_LIBRARY, else beside the executable as in a build tree, else as installed.
 Library find_library();
+
+// The audit companion, beside the library.
+Library find_companion(const Library& library);
+
+// Why the loader of this glibc version cannot take an auditor along; empty: it can.
+std::string audit_problem(std::string_view glibc_version);
 
 // Why the file cannot be preloaded; empty: it can.
 std::string preload_problem(const std::string& path);

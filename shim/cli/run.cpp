@@ -1,4 +1,5 @@
 // `tidepool run`: the command under the shim, its exit code, and what its processes reported.
+#include <gnu/libc-version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "shim/cli/command_file.hpp"
 #include "shim/cli/commands.hpp"
 #include "shim/cli/library.hpp"
 #include "shim/cli/report_store.hpp"
@@ -53,9 +55,30 @@ void sum_up(const json& gathered, const std::string& kept_as, bool as_json) {
   }
   if (::isatty(STDERR_FILENO) == 0) return;
   say(usage_line(gathered));
+  for (const json& line : member(gathered, "uncovered"))
+    if (line.is_string()) say("not covered: " + printable(line.get<std::string>()));
   std::string next = advice(gathered);
   if (!kept_as.empty()) next += (next.empty() ? "" : "; ") + ("all of it: tidepool report " + kept_as);
   if (!next.empty()) say(next);
+}
+
+void put_in_front(const char* variable, const std::string& path, Variables& environment) {
+  const char* inherited = std::getenv(variable);
+  environment.emplace_back(variable, with_preload(inherited == nullptr ? "" : inherited, path));
+}
+
+bool add_companion(const Library& library, Variables& environment) {
+  if (const std::string problem = audit_problem(::gnu_get_libc_version()); !problem.empty()) {
+    say("--audit " + problem + ". Leave it out, or run a newer system.");
+    return false;
+  }
+  const Library companion = find_companion(library);
+  if (!companion.problem.empty()) {
+    say("--audit: " + companion.path + " " + companion.problem + ". Leave it out, or build it.");
+    return false;
+  }
+  put_in_front("LD_AUDIT", companion.path, environment);
+  return true;
 }
 
 }  // namespace
@@ -67,9 +90,11 @@ int run(const RunOptions& options) {
 
   Variables environment = options.settings;
   const Library library = find_library();
+  if (options.audit && library.problem.empty() && !add_companion(library, environment)) return kRefused;
   if (library.problem.empty()) {
-    const char* inherited = std::getenv("LD_PRELOAD");
-    environment.emplace_back("LD_PRELOAD", with_preload(inherited == nullptr ? "" : inherited, library.path));
+    put_in_front("LD_PRELOAD", library.path, environment);
+    const std::string reason = why_out_of_reach(options.command[0]);
+    if (!reason.empty()) say(reason + "; it runs, but only programs that it starts may be seen");
   } else {
     say(library.path + " " + library.problem +
         "; the command runs without it. Build it, or set TIDEPOOL_LIBRARY to where it is.");

@@ -115,6 +115,7 @@ json summary(const json& gathered, const std::string& kept_as) {
           {"processes", member(gathered, "processes").size()},
           {"devices", devices},
           {"frameworks", member(gathered, "frameworks")},
+          {"uncovered", member(gathered, "uncovered")},
           {"advice", advice(gathered)},
           {"report", kept_as.empty() ? json() : json(kept_as)}};
 }

@@ -14,13 +14,21 @@ namespace tidepool {
 // True if the driver is known now.
 bool adopt_driver();
 
+// The same, and keeps it loaded from then on: a program may close and load the driver again, and saved
+// addresses would go stale. Only for where the loader's lock will be waited for anyway: a wrapper may be
+// called by a thread that a library's constructor waits for, and that constructor holds the lock.
+bool adopt_and_keep_driver();
+
+// Keeps an adopted driver loaded; as above.
+void keep_adopted_driver();
+
+// TIDEPOOL_MODE=off: nothing is redirected.
+bool is_switched_off();
+
+// The driver's table could not be written: dlsym's answers are to be swapped.
+bool answers_are_swapped();
+
 // The driver's own entry; adopts if needed. Null: no driver, or one that lacks the entry.
 void* real_entry(Hook hook);
-
-// Is it the address of an exported entry of the driver that is not hooked?
-bool driver_exports(const void* address);
-
-// Objects named like the driver that are mapped in this namespace and are not the adopted one.
-int count_unadopted_drivers();
 
 }  // namespace tidepool

@@ -1,8 +1,5 @@
-// Reads and changes the symbol table of a library that is mapped in this process.
+// Reads the symbol table of a library that is mapped in this process; redirect.cpp changes it.
 #include "shim/hook/elf.hpp"
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace tidepool::elf {
 namespace {
@@ -13,11 +10,11 @@ std::uint32_t gnu_hash_of(const char* name) {
   return hash;
 }
 
-bool is_definition(const Library& library, const ElfW(Sym)& symbol, const char* name) {
+bool is_definition(const Library& library, const ElfW(Sym) & symbol, const char* name) {
   return symbol.st_shndx != SHN_UNDEF && equal(library.strings + symbol.st_name, name);
 }
 
-ElfW(Sym)* find_by_gnu_hash(const Library& library, const char* name, const ElfW(Sym)* after) {
+ElfW(Sym) * find_by_gnu_hash(const Library& library, const char* name, const ElfW(Sym) * after) {
   const std::uint32_t* table = library.gnu_hash;
   const std::uint32_t bucket_count = table[0];
   const std::uint32_t first_hashed = table[1];
@@ -38,7 +35,7 @@ ElfW(Sym)* find_by_gnu_hash(const Library& library, const char* name, const ElfW
   }
 }
 
-ElfW(Sym)* find_in_order(const Library& library, const char* name, const ElfW(Sym)* after) {
+ElfW(Sym) * find_in_order(const Library& library, const char* name, const ElfW(Sym) * after) {
   const std::uint32_t count = library.sysv_hash[1];
   std::uint32_t index = after == nullptr ? 1 : static_cast<std::uint32_t>(after - library.symbols) + 1;
   for (; index < count; ++index)
@@ -59,23 +56,8 @@ std::uint32_t symbol_count(const Library& library) {
   return last + 1;
 }
 
-int protection_of(const Library& library, std::uintptr_t address) {
-  int protection = PROT_READ;
-  for (std::size_t i = 0; i < library.header_count; ++i) {
-    const ElfW(Phdr)& header = library.headers[i];
-    const std::uintptr_t begin = library.base + header.p_vaddr;
-    if (address < begin || address >= begin + header.p_memsz) continue;
-    if (header.p_type == PT_GNU_RELRO) return PROT_READ;
-    if (header.p_type != PT_LOAD) continue;
-    protection = ((header.p_flags & PF_R) != 0 ? PROT_READ : 0) |
-                 ((header.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
-                 ((header.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
-  }
-  return protection;
-}
-
 // Fills in the tables of a library whose base is known.
-bool read_dynamic(const ElfW(Dyn)* dynamic, Library& out) {
+bool read_dynamic(const ElfW(Dyn) * dynamic, Library& out) {
   // ld.so relocates the table in place, except where it is read-only.
   const auto located = [&](ElfW(Addr) value) { return value < out.base ? value + out.base : value; };
   ElfW(Xword) soname = 0;
@@ -110,6 +92,14 @@ bool starts_with(const char* text, const char* prefix) {
   return true;
 }
 
+const char* name_of(const Library& library) {
+  if (library.soname != nullptr) return library.soname;
+  const char* name = library.path;
+  for (const char* rest = name; *rest != '\0'; ++rest)
+    if (*rest == '/') name = rest + 1;
+  return name;
+}
+
 bool read_library(const dl_phdr_info& info, Library& out) {
   out = {};
   out.base = info.dlpi_addr;
@@ -129,7 +119,17 @@ bool read_library(const link_map& map, Library& out) {
   return map.l_ld != nullptr && read_dynamic(map.l_ld, out);
 }
 
-ElfW(Sym)* find_symbol(const Library& library, const char* name, const ElfW(Sym)* after) {
+bool find_headers(Library& library) {
+  if (library.headers != nullptr) return true;
+  const auto* file = reinterpret_cast<const ElfW(Ehdr)*>(library.base);
+  if (library.base == 0 || file->e_ident[EI_MAG0] != ELFMAG0 || file->e_ident[EI_MAG1] != ELFMAG1)
+    return false;
+  library.headers = reinterpret_cast<const ElfW(Phdr)*>(library.base + file->e_phoff);
+  library.header_count = file->e_phnum;
+  return true;
+}
+
+ElfW(Sym) * find_symbol(const Library& library, const char* name, const ElfW(Sym) * after) {
   return library.gnu_hash != nullptr ? find_by_gnu_hash(library, name, after)
                                      : find_in_order(library, name, after);
 }
@@ -145,25 +145,6 @@ bool exports(const Library& library, const void* address) {
   for (std::uint32_t i = 1; i < count; ++i)
     if (library.symbols[i].st_shndx != SHN_UNDEF && library.symbols[i].st_value == value) return true;
   return false;
-}
-
-bool redirect_symbol(const Library& library, ElfW(Sym)* symbol, const void* target) {
-  const auto word = reinterpret_cast<std::uintptr_t>(&symbol->st_value);
-  const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t page = word & ~(page_size - 1);
-  int protection = protection_of(library, word);
-  // Old linkers put the tables into the executable segment. A page that lies wholly inside them holds
-  // no code, so it can lose its X for good: a hardened system forbids W+X and X again after W.
-  if ((protection & PROT_EXEC) != 0 && page >= reinterpret_cast<std::uintptr_t>(library.symbols) &&
-      page + page_size <= reinterpret_cast<std::uintptr_t>(library.strings) + library.strings_size)
-    protection &= ~PROT_EXEC;
-  if ((protection & PROT_WRITE) == 0 &&
-      mprotect(reinterpret_cast<void*>(page), page_size, protection | PROT_WRITE) != 0)
-    return false;
-  __atomic_store_n(&symbol->st_value, reinterpret_cast<std::uintptr_t>(target) - library.base,
-                   __ATOMIC_RELEASE);
-  if ((protection & PROT_WRITE) == 0) mprotect(reinterpret_cast<void*>(page), page_size, protection);
-  return true;
 }
 
 }  // namespace tidepool::elf

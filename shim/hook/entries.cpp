@@ -1,7 +1,7 @@
 // The two sides of each hook. Compiled without sanitizers: used inside dlsym, see elf.hpp.
 #include "shim/hook/entries.hpp"
 
-#include "shim/hook/elf.hpp"
+#include "shim/hook/copies.hpp"
 
 namespace tidepool {
 namespace {
@@ -21,13 +21,15 @@ bool is_abi_suffix(const char* suffix, bool per_thread_stream) {
 
 }  // namespace
 
-constinit std::atomic<void*> real_entries[kHookCount] = {};
+constinit Copy copies[kCopies] = {};
 
-void* wrapper_of(std::size_t index) { return kWrappers[index]; }
+void* wrapper_of(std::size_t index, std::size_t copy) {
+  return copy == kDriver ? kWrappers[index] : copy_wrappers[copy - 1][index];
+}
 
-void* wrapper_for_address(const void* address) {
+void* wrapper_for_address(const void* address, std::size_t copy) {
   for (std::size_t i = 0; i < kHookCount; ++i)
-    if (real_entries[i].load(std::memory_order_acquire) == address) return kWrappers[i];
+    if (copies[copy].entries[i].load(std::memory_order_acquire) == address) return wrapper_of(i, copy);
   return nullptr;
 }
 

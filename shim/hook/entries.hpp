@@ -1,20 +1,33 @@
-// The two sides of each hook: our wrapper and the driver's own entry.
+// The two sides of each hook: our wrapper and the driver's own entry, for each libcuda of the process.
+//
+// Copy 0 is the driver: its calls are served. A process can have more (a namespace of dlmopen has its own,
+// seen through the audit companion); each needs wrappers and saved entries of its own, see copies.cpp.
 #pragma once
 
 #include <atomic>
 
+#include "shim/hook/elf.hpp"
 #include "shim/hook/hooks.hpp"
 
 namespace tidepool {
 
-// The driver's entries by hook, saved before its table is changed. Null: this driver lacks the entry.
-extern constinit std::atomic<void*> real_entries[kHookCount];
+struct Copy {
+  // By hook, saved before the library's table is changed. Null: it lacks the entry.
+  std::atomic<void*> entries[kHookCount];
+  // What was adopted; base 0: nothing. Written under the adoption lock, before `adopted`.
+  elf::Library library;
+  std::atomic<bool> adopted{false};
+};
 
-void* wrapper_of(std::size_t index);
+inline constexpr std::size_t kDriver = 0;
+inline constexpr std::size_t kCopies = 4;
+extern constinit Copy copies[kCopies];
 
-// The wrapper for an address that the driver gave, or null if it is not a hooked entry. An address
+void* wrapper_of(std::size_t index, std::size_t copy = kDriver);
+
+// The wrapper for an address that a libcuda gave, or null if it is not a hooked entry of it. An address
 // that is already a wrapper is not the driver's: it gives null too.
-void* wrapper_for_address(const void* address);
+void* wrapper_for_address(const void* address, std::size_t copy = kDriver);
 
 // The hook that `base` means for a program built for `cuda_version`, by the version column; -1 if none.
 // Only for drivers that answer cuGetProcAddress with addresses that they do not export.

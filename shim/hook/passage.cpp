@@ -3,6 +3,7 @@
 
 #include "shim/base/frameworks.hpp"
 #include "shim/base/log.hpp"
+#include "shim/hook/unseen.hpp"
 
 namespace tidepool {
 
@@ -24,9 +25,16 @@ HookFacts collect_hook_facts() {
     facts.intercepted[kHooks[i].symbol] = call_counts[i].intercepted.load(std::memory_order_relaxed);
     facts.forwarded[kHooks[i].symbol] = call_counts[i].forwarded.load(std::memory_order_relaxed);
   }
-  if (const int others = count_unadopted_drivers(); others > 0)
-    facts.uncovered.push_back(std::to_string(others) + " more libcuda mapped in this process");
+  facts.uncovered = describe_uncovered();
   return facts;
+}
+
+void start_reporting() noexcept {
+  try {
+    if (Runtime::get(&collect_hook_facts) != nullptr) Runtime::driver_initialised();
+  } catch (...) {
+    // No memory for a report: the program goes on without.
+  }
 }
 
 namespace {
@@ -41,9 +49,13 @@ namespace {
   }
 }
 
-// The very end: destructors of libraries may have called after the exit handlers.
+// The very end: destructors of libraries may have called after the exit handlers. A driver that nobody
+// was seen to start has a report too if it passed us by.
 [[gnu::destructor]] void at_unload() {
-  if (call_counts[index_of(Hook::cuInit)].intercepted.load(std::memory_order_relaxed) == 0) return;
+  if (call_counts[index_of(Hook::cuInit)].intercepted.load(std::memory_order_relaxed) == 0) {
+    if (!has_unseen_driver()) return;
+    start_reporting();
+  }
   Runtime::finish();
 }
 

@@ -26,6 +26,9 @@ extern constinit CallCount call_counts[kHookCount];
 // What the report is told of the wrappers.
 HookFacts collect_hook_facts();
 
+// The driver is at work: from here on the process has a report.
+void start_reporting() noexcept;
+
 // Once per process, on the log.
 void warn_of_own_fault(const char* entry) noexcept;
 
@@ -63,7 +66,8 @@ CUresult serve(const Serve& serve_call, Args... args) {
 
 template <Hook hook, auto route, typename... Args>
 CUresult serve(Args... args) {
-  return serve<hook>([&](Router& router, const Pass& pass) { return (router.*route)(args..., pass); }, args...);
+  return serve<hook>([&](Router& router, const Pass& pass) { return (router.*route)(args..., pass); },
+                     args...);
 }
 
 template <Hook hook, typename... Args>

@@ -243,3 +243,18 @@ TEST_CASE("text in columns") {
   CHECK(printable("a\033[31mb\n") == "a [31mb ");
   CHECK(to_text(json("\xff")) == "\"\xef\xbf\xbd\"");
 }
+
+TEST_CASE("an auditor is refused where it would slow every call down") {
+  CHECK(audit_problem("2.35") == "");
+  CHECK(audit_problem("2.36") == "");
+  CHECK(audit_problem("3.0") == "");
+  CHECK(audit_problem("2.34") == "needs glibc 2.35 or later, this is 2.34");
+  CHECK(audit_problem("2.17") == "needs glibc 2.35 or later, this is 2.17");
+  CHECK(audit_problem("musl") == "needs glibc 2.35 or later, this is musl");
+}
+
+TEST_CASE("the companion is looked for beside the library") {
+  CHECK(find_companion({"/opt/tidepool/libtidepool.so", ""}).path == "/opt/tidepool/libtidepool-audit.so");
+  CHECK(find_companion({"/nonexistent/libtidepool.so", ""}).problem ==
+        "cannot be read (No such file or directory)");
+}

@@ -46,14 +46,14 @@ tidepool_\name:
         cbz     x1, 1f
         ldrb    w16, [x1]
         cmp     w16, #'c'
-        b.ne    1f
+        b.ne    3f
         ldrb    w16, [x1, #1]
         cmp     w16, #'u'
         b.ne    1f
         adrp    x16, tidepool_lookups_settled
         ldrb    w16, [x16, :lo12:tidepool_lookups_settled]
         cbnz    w16, 1f
-        SAVE
+4:      SAVE
         bl      \prepare
         mov     x16, x0
         mov     x17, x1
@@ -63,22 +63,40 @@ tidepool_\name:
 1:      JUMP_TO \real
 2:      mov     x0, x17
         ret
+3:      cmp     w16, #'d'
+        b.ne    1b
+        ldrb    w16, [x1, #1]
+        cmp     w16, #'l'
+        b.ne    1b
+        adrp    x16, tidepool_loader_redirected
+        ldrb    w16, [x16, :lo12:tidepool_loader_redirected]
+        cbnz    w16, 1b
+        b       4b
         .size   \name, .-\name
         .endm
 
-        .macro OPEN name, real, flags
+        .macro PREPARE function
+        SAVE
+        bl      \function
+        RESTORE
+        .endm
+
+        .macro OPEN name, real, flags, prepare
         ENTRY   \name
         tbz     \flags, #RTLD_DEEPBIND_BIT, 1f
-        SAVE
-        bl      tidepool_before_deepbind
-        RESTORE
+        PREPARE \prepare
 1:      JUMP_TO \real
         .size   \name, .-\name
         .endm
 
         LOOKUP  dlsym, tidepool_real_dlsym, tidepool_before_lookup
         LOOKUP  dlvsym, tidepool_real_dlvsym, tidepool_before_versioned_lookup
-        OPEN    dlopen, tidepool_real_dlopen, w1
-        OPEN    dlmopen, tidepool_real_dlmopen, w2
+        OPEN    dlopen, tidepool_real_dlopen, w1, tidepool_before_deepbind
+        OPEN    dlmopen, tidepool_real_dlmopen, w2, tidepool_before_deepbind_in
+
+        ENTRY   dlclose
+        PREPARE tidepool_before_close
+        JUMP_TO tidepool_real_dlclose
+        .size   dlclose, .-dlclose
 
         .section .note.GNU-stack, "", %progbits

@@ -26,6 +26,7 @@ Names last_words(const std::vector<std::string>& command, const std::string& mar
 const Names kTable{
 #define HOOK(symbol, family, version) #symbol,
 #define LOADER_HOOK(symbol) #symbol,
+#define COMPANION_HOOK(symbol) #symbol,
 #include "shim/hook/hooks.def"
 };
 
