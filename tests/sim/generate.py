@@ -158,7 +158,7 @@ def main():
         f'{{"{base}", {version}, {"true" if suffix else "false"}, "{name}", address({name})}},\n'
         for base, version, suffix, name in resolution(names, read_versions(options.cuda_include))))
     (out / 'errors.inc').write_text(''.join(f'SIM_ERROR({c}, "{n}", "{t}")\n' for c, n, t in read_errors(text)))
-    (out / 'exports.map').write_text('{ global: cu[A-Z]*; local: *; };\n')
+    (out / 'exports.map').write_text('{ global: cu[A-Z]*; sim[A-Z]*; local: *; };\n')
     for part in range(PARTS):
         text = '// Generated from cuda.h: exported functions.\n#include "entries.hpp"\n#include "call.hpp"\n' \
                'namespace sim {\n'

@@ -14,6 +14,7 @@
 #include "cost.hpp"
 #include "faults.hpp"
 #include "settings.hpp"
+#include "state.hpp"
 
 namespace sim {
 namespace {
@@ -57,7 +58,23 @@ void in_child() {
   forget_costs();
 }
 
-[[gnu::constructor]] void watch_forks() { pthread_atfork(nullptr, nullptr, in_child); }
+// No other thread is within the driver while the process is copied, so the child finds no lock taken.
+void before_fork() {
+  driver_mutex().lock();
+  log_mutex.lock();
+}
+
+void in_parent() {
+  log_mutex.unlock();
+  driver_mutex().unlock();
+}
+
+void in_fork_child() {
+  in_parent();
+  in_child();
+}
+
+[[gnu::constructor]] void watch_forks() { pthread_atfork(before_fork, in_parent, in_fork_child); }
 
 nlohmann::json value_of(const Argument& argument, CUresult result) {
   const bool out = argument.kind == Argument::Kind::word_out || argument.kind == Argument::Kind::int_out;
@@ -122,6 +139,21 @@ void Call::log(std::initializer_list<Argument> arguments) const {
   std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   // One write per line: processes that share the file do not cut each other's lines.
   while (::write(log_file, text.data(), text.size()) < 0 && errno == EINTR) {
+  }
+}
+
+void log_violation(const std::string& text, bool certain) {
+  const int known = log_file.load(std::memory_order_relaxed);
+  const int file = known == not_open ? open_log() : known;
+  if (file < 0) return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const nlohmann::ordered_json line = {{"time", now.tv_sec * 1'000'000'000LL + now.tv_nsec},
+                                       {"pid", getpid()},
+                                       {"violation", text},
+                                       {"certain", certain}};
+  const std::string written = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  while (::write(file, written.data(), written.size()) < 0 && errno == EINTR) {
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <type_traits>
 
 #define SIM_EXPORT __attribute__((visibility("default")))
@@ -91,6 +92,9 @@ class Call {
   Name name_;
   bool unsupported_ = false;
 };
+
+// A line of the log for what the detector found, between those of calls.
+void log_violation(const std::string& text, bool certain);
 
 // Set while a host function of the application runs: cuda.h forbids it to call the driver.
 class CallbackScope {

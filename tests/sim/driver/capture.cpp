@@ -79,27 +79,38 @@ CUresult capture_info(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t
 
 }  // namespace
 
-GraphNode* capture_node(Stream* stream, CUgraphNodeType type, std::function<void()> work) {
+GraphNode* capture_node(Stream* stream, CUgraphNodeType type, Works works) {
   Graph* graph = state().graphs.find(stream->capture->graph);
   if (!graph) return nullptr;
   graph->nodes.push_back(
-      std::make_unique<GraphNode>(GraphNode{type, std::move(work), stream->capture_tail, graph}));
+      std::make_unique<GraphNode>(GraphNode{type, std::move(works), stream->capture_tail, graph}));
   stream->capture_tail = {graph->nodes.back().get()};
   return graph->nodes.back().get();
 }
 
-CUresult submit(Lock& lock, Stream* stream, CUgraphNodeType type, std::function<void()> work) {
+CUresult refuse_work(const Stream* stream) {
   SIM_TRY(refuse_implicit(stream));
-  if (stream->capture) {
-    if (stream->capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    return capture_node(stream, type, std::move(work)) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  }
-  if (work) {
-    lock.unlock();
-    work();
-    lock.lock();
+  return stream->capture && stream->capture->invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                                                         : CUDA_SUCCESS;
+}
+
+CUresult submit(Stream* stream, CUgraphNodeType type, Works works, const Marks& after) {
+  SIM_TRY(refuse_work(stream));
+  if (stream->capture)
+    return capture_node(stream, type, std::move(works)) ? CUDA_SUCCESS
+                                                        : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  bool first = true;
+  for (Work& work : works) {
+    timeline().queue(stream->lane, std::move(work), first ? after : Marks{});
+    first = false;
   }
   return CUDA_SUCCESS;
+}
+
+CUresult submit(Stream* stream, CUgraphNodeType type, Work work) {
+  Works works;
+  works.push_back(std::move(work));
+  return submit(stream, type, std::move(works));
 }
 
 CUresult refuse_in_capture_of(const Context* context) {
@@ -129,13 +140,6 @@ CUresult refuse_unsafe() {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   return CUDA_SUCCESS;
-}
-
-// Nodes are kept in the order they were made, and a node can only depend on earlier ones, or on
-// ones that cuGraphAddDependencies named, which this form does not reorder.
-void run_nodes(const std::vector<std::function<void()>>& work) {
-  for (const auto& step : work)
-    if (step) step();
 }
 
 CUresult SIM_ENTRY(cuStreamBeginCapture_v2)(CUstream hStream, CUstreamCaptureMode mode) {

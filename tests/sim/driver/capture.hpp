@@ -1,11 +1,10 @@
 // Putting work on streams, and what a capture changes about that.
 //
-// Streams run at once in this form: work is done before the call returns. The one door through
-// which work enters a stream is submit(), so that a queue can take its place.
+// The one door through which work enters a stream is submit(): it queues it (timeline.hpp), or makes
+// it a node of the capture the stream is part of.
 #pragma once
 #include <cuda.h>
 
-#include <functional>
 #include <memory>
 
 #include "context.hpp"
@@ -13,9 +12,11 @@
 
 namespace sim {
 
-// Runs the work on the stream, or makes it a node of the capture the stream is part of. The lock
-// is let go while work runs: it may be a function of the application.
-CUresult submit(Lock& lock, Stream* stream, CUgraphNodeType type, std::function<void()> work);
+CUresult submit(Stream* stream, CUgraphNodeType type, Works works, const Marks& after = {});
+CUresult submit(Stream* stream, CUgraphNodeType type, Work work);
+
+// Whether submit() would refuse work on this stream.
+CUresult refuse_work(const Stream* stream);
 
 // For what waits for a whole context or stream: during a capture it fails and ends the capture.
 CUresult refuse_in_capture_of(const Context* context);
@@ -25,9 +26,6 @@ CUresult refuse_in_capture_of(const Stream* stream);
 CUresult refuse_unsafe();
 
 // Adds a node to the graph of the stream's capture, behind what the stream captured before.
-GraphNode* capture_node(Stream* stream, CUgraphNodeType type, std::function<void()> work);
-
-// Runs a graph's nodes in the order of their dependencies. Without the lock.
-void run_nodes(const std::vector<std::function<void()>>& work);
+GraphNode* capture_node(Stream* stream, CUgraphNodeType type, Works works);
 
 }  // namespace sim

@@ -14,6 +14,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "timeline.hpp"
+
 namespace sim {
 
 struct Context;
@@ -53,10 +55,10 @@ class Table {
   std::unordered_map<Handle, std::unique_ptr<Object>> objects_;
 };
 
-// A node of a graph: what it does when launched.
+// A node of a graph: what it does when launched, step by step.
 struct GraphNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  std::function<void()> work;  // may be empty
+  Works works;
   std::vector<GraphNode*> dependencies;
   struct Graph* graph = nullptr;
 };
@@ -76,7 +78,10 @@ struct Capture {
 };
 
 struct Stream {
+  ~Stream();  // its lane stays until its work is done
+
   Context* context = nullptr;
+  std::shared_ptr<Lane> lane;
   std::uint64_t id = 0;
   unsigned flags = 0;
   int priority = 0;
@@ -87,8 +92,7 @@ struct Stream {
 struct Event {
   Context* context = nullptr;
   unsigned flags = 0;
-  bool recorded = false;
-  std::int64_t time = 0;             // ns, of the last record
+  std::shared_ptr<Mark> mark;        // of the last record; empty: never recorded
   std::shared_ptr<Capture> capture;  // set if the last record was captured
   std::vector<GraphNode*> capture_tail;
 };
@@ -98,7 +102,10 @@ struct Context {
   std::uint64_t id = 0;
   unsigned flags = 0;
   bool primary = false;
-  std::unique_ptr<Stream> legacy;                                   // the default stream
+  CUresult error = CUDA_SUCCESS;   // of its work, if it failed: the context can only be destroyed
+  std::shared_ptr<Lane> markers;   // where cuCtxRecordEvent puts its marks
+  Marks waits;                     // of cuCtxWaitEvent, for streams that are yet to come
+  std::unique_ptr<Stream> legacy;  // the default stream
   std::unordered_map<int, std::unique_ptr<Stream>> thread_default;  // by thread id
   std::unordered_map<int, std::size_t> limits;
   std::unordered_set<std::uint64_t> peers;  // ids of contexts whose memory it may use
@@ -108,11 +115,15 @@ struct Function {
   struct Module* module = nullptr;
   Context* context = nullptr;
   std::string name;
+  const char* kept_name = "";             // for what outlives the module
+  const struct OwnKernel* own = nullptr;  // of the simulator's own, which compute; null: foreign
+  std::int64_t cost = 0;
 };
 
 struct Module {
   Context* context = nullptr;
   std::unordered_map<std::string, std::unique_ptr<Function>> functions;
+  bool complete = false;  // there are no functions but these
   std::unordered_map<std::string, CUdeviceptr> globals;
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace sim {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::uint64_t unit = 512;             // alignment of small blocks (gu
 constexpr std::uint64_t small_limit = 1 << 20;  // guess: from here on a block has pages of its own
 constexpr std::uint64_t punch_limit = 16 << 20;
 constexpr std::uint64_t pages_end = 1ull << 46;  // offsets of cuMemCreate: no fragmentation to think of
+
+bool is_small(std::uint64_t bytes) { return bytes < small_limit && rules().small_blocks_share; }
 
 }  // namespace
 
@@ -59,7 +62,7 @@ std::uint64_t Device::free() {
 }
 
 std::uint64_t Device::footprint(std::uint64_t bytes) {
-  return bytes < small_limit ? round_up(bytes, unit) : round_up(bytes, page);
+  return is_small(bytes) ? round_up(bytes, unit) : round_up(bytes, page);
 }
 
 std::uint64_t Device::take_pages(Ranges& from, std::uint64_t bytes) {
@@ -79,7 +82,7 @@ void Device::punch(std::uint64_t offset, std::uint64_t bytes) {
 std::uint64_t Device::allocate(std::uint64_t bytes) {
   const std::uint64_t size = footprint(bytes);
   if (!size || size < bytes) return 0;
-  if (bytes >= small_limit) return take_pages(large_, size);
+  if (!is_small(bytes)) return take_pages(large_, size);
   if (const std::uint64_t base = small_.take(size, unit)) return base;
   const std::uint64_t fresh = take_pages(large_, page);
   if (!fresh) return 0;
@@ -90,7 +93,7 @@ std::uint64_t Device::allocate(std::uint64_t bytes) {
 
 void Device::release(std::uint64_t base, std::uint64_t bytes) {
   const std::uint64_t size = footprint(bytes);
-  if (bytes >= small_limit) {
+  if (!is_small(bytes)) {
     punch(base - heap_base_, size);
     large_.give(base, size);
     Machine::instance().release(partition_, size);

@@ -4,6 +4,7 @@
 #include "capture.hpp"
 #include "entries.hpp"
 #include "pool.hpp"
+#include "rules.hpp"
 #include "state.hpp"
 
 namespace sim {
@@ -23,35 +24,44 @@ CUresult create_context(CUcontext* handle, unsigned flags, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+// A context's work is done before the context goes, or ends with it (guess: cuda.h does not say).
+void finish_work(Lock& lock, Context& context) {
+  if (!rules().destroy_waits) timeline().abandon(context);
+  timeline().wait(lock, context);
+}
+
 CUresult destroy_context(CUcontext handle) {
-  const Lock lock;
+  Lock lock;
   Context* context = state().contexts.find(handle);
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  finish_work(lock, *context);
+  if (state().contexts.find(handle) != context) return CUDA_ERROR_INVALID_CONTEXT;  // by another thread
   Context* current = nullptr;
-  if (current_context(&current) == CUDA_SUCCESS && current == context) pop_current(nullptr);
+  if (current_context(&current, true) == CUDA_SUCCESS && current == context) pop_current(nullptr);
   destroy_contents(context);
   state().contexts.remove(handle);
   return CUDA_SUCCESS;
 }
 
-void end_primary(std::size_t device) {
+void end_primary(Lock& lock, std::size_t device) {
+  finish_work(lock, *state().primary[device]);
   destroy_contents(state().primary[device].get());
   state().primary_active[device] = false;
 }
 
 CUresult release_primary(CUdevice device) {
-  const Lock lock;
+  Lock lock;
   if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   unsigned& references = state().primary_references[static_cast<std::size_t>(device)];
   if (!references) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!--references) end_primary(static_cast<std::size_t>(device));
+  if (!--references) end_primary(lock, static_cast<std::size_t>(device));
   return CUDA_SUCCESS;
 }
 
 CUresult reset_primary(CUdevice device) {
-  const Lock lock;
+  Lock lock;
   if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-  end_primary(static_cast<std::size_t>(device));
+  end_primary(lock, static_cast<std::size_t>(device));
   return CUDA_SUCCESS;
 }
 
@@ -59,6 +69,14 @@ CUresult set_primary_flags(CUdevice device, unsigned flags) {
   const Lock lock;
   if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   state().primary_flags[static_cast<std::size_t>(device)] = flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult synchronize(Lock& lock, Context& context) {
+  SIM_TRY(refuse_in_capture_of(&context));
+  SIM_TRY(drain(lock, context));
+  settle_pools(context);
+  trim_pools(context.device);
   return CUDA_SUCCESS;
 }
 
@@ -119,7 +137,7 @@ CUresult SIM_ENTRY(cuCtxGetDevice)(CUdevice* device) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Context* context = nullptr;
-  SIM_TRY(current_context(&context));
+  SIM_TRY(current_context(&context, true));
   *device = context->device;
   return CUDA_SUCCESS;
 }
@@ -138,7 +156,7 @@ CUresult SIM_ENTRY(cuCtxGetId)(CUcontext ctx, unsigned long long* ctxId) {
   if (!ctxId) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Context* context = ctx ? state().find_context(ctx) : nullptr;
-  if (!ctx) SIM_TRY(current_context(&context));
+  if (!ctx) SIM_TRY(current_context(&context, true));
   if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   *ctxId = context->id;
   return CUDA_SUCCESS;
@@ -148,7 +166,7 @@ CUresult SIM_ENTRY(cuCtxGetApiVersion)(CUcontext ctx, unsigned int* version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Context* context = ctx ? state().find_context(ctx) : nullptr;
-  if (!ctx) SIM_TRY(current_context(&context));
+  if (!ctx) SIM_TRY(current_context(&context, true));
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   *version = 3020;
   return CUDA_SUCCESS;
@@ -158,7 +176,7 @@ CUresult SIM_ENTRY(cuCtxGetFlags)(unsigned int* flags) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   Context* context = nullptr;
-  SIM_TRY(current_context(&context));
+  SIM_TRY(current_context(&context, true));
   *flags =
       context->primary ? state().primary_flags[static_cast<std::size_t>(context->device)] : context->flags;
   return CUDA_SUCCESS;
@@ -194,22 +212,17 @@ CUresult SIM_ENTRY(cuCtxGetStreamPriorityRange)(int* leastPriority, int* greates
 }
 
 CUresult SIM_ENTRY(cuCtxSynchronize)() {
-  const Lock lock;
+  Lock lock;
   Context* context = nullptr;
   SIM_TRY(current_context(&context));
-  SIM_TRY(refuse_in_capture_of(context));
-  trim_pools(context->device);
-  return CUDA_SUCCESS;
+  return synchronize(lock, *context);
 }
 
 CUresult SIM_ENTRY(cuCtxSynchronize_v2)(CUcontext ctx) {
   if (!ctx) return entry::cuCtxSynchronize();
-  const Lock lock;
+  Lock lock;
   Context* context = state().find_context(ctx);
-  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-  SIM_TRY(refuse_in_capture_of(context));
-  trim_pools(context->device);
-  return CUDA_SUCCESS;
+  return context ? synchronize(lock, *context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult SIM_ENTRY(cuCtxEnablePeerAccess)(CUcontext peerContext, unsigned int Flags) {

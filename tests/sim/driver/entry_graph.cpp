@@ -1,5 +1,5 @@
-// Graphs: made by hand or by capture, instantiated, launched. In this form nodes run in the order
-// in which they were added, kernels compute nothing, and conditional nodes are not known.
+// Graphs: made by hand or by capture, instantiated, launched. A launch puts the nodes on its stream one
+// behind the other, in the order in which they were added; conditional nodes are not known.
 #include <algorithm>
 
 #include "call.hpp"
@@ -7,24 +7,24 @@
 #include "copy.hpp"
 #include "entries.hpp"
 #include "graph.hpp"
+#include "kernels.hpp"
 #include "state.hpp"
 
 namespace sim {
 namespace {
 
-using Work = std::function<void()>;
-
-// Ends with the last of a graph and its executables.
+// Ends with the last of a graph, its executables and their launches.
 struct GraphMemory {
-  std::vector<std::uint64_t> blocks;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> blocks;  // base, id
   ~GraphMemory() {
-    for (const std::uint64_t base : blocks)
-      if (const auto at = state().blocks.find(base); at != state().blocks.end()) free_block(at);
+    for (const auto& [base, id] : blocks)
+      if (const auto at = state().blocks.find(base); at != state().blocks.end() && at->second.id == id)
+        free_block(at);
   }
 };
 
 struct Executable {
-  std::vector<Work> work;
+  std::vector<Works> works;             // of each node
   std::vector<const GraphNode*> nodes;  // identities only: the graph may be gone
   std::shared_ptr<GraphMemory> memory;
 };
@@ -40,13 +40,13 @@ std::unordered_map<CUgraph, std::shared_ptr<GraphMemory>>& memories() {
 }
 
 CUresult add(CUgraphNode* handle, CUgraph into, const CUgraphNode* dependencies, std::size_t count,
-             CUgraphNodeType type, Work work) {
+             CUgraphNodeType type, Works works) {
   if (!handle || (count && !dependencies)) return CUDA_ERROR_INVALID_VALUE;
   Graph* graph = state().graphs.find(into);
   if (!graph) return CUDA_ERROR_INVALID_VALUE;
   auto node = std::make_unique<GraphNode>();
   node->type = type;
-  node->work = std::move(work);
+  node->works = std::move(works);
   node->graph = graph;
   for (std::size_t i = 0; i < count; ++i)
     node->dependencies.push_back(reinterpret_cast<GraphNode*>(dependencies[i]));
@@ -55,44 +55,82 @@ CUresult add(CUgraphNode* handle, CUgraph into, const CUgraphNode* dependencies,
   return CUDA_SUCCESS;
 }
 
-Work host_work(CUhostFn function, void* data) {
-  return [function, data] {
-    const CallbackScope scope;
-    function(data);
+Works one(Work work) {
+  Works works;
+  works.push_back(std::move(work));
+  return works;
+}
+
+Works host_works(CUhostFn function, void* data) {
+  Work work;
+  work.kind = Work::Kind::host;
+  work.name = "a host function";
+  work.call = [function, data](CUresult result) {
+    if (result == CUDA_SUCCESS) function(data);
   };
+  return one(std::move(work));
 }
 
-Work child_work(CUgraph handle) {
-  std::vector<Work> steps;
+Works child_works(CUgraph handle) {
+  Works works;
   if (const Graph* child = state().graphs.find(handle))
-    for (const auto& node : child->nodes) steps.push_back(node->work);
-  return [steps] { run_nodes(steps); };
+    for (const auto& node : child->nodes) works.insert(works.end(), node->works.begin(), node->works.end());
+  return works;
 }
 
-CUresult work_of(const CUgraphNodeParams& params, Work* work) {
+CUresult copy_works(const CUDA_MEMCPY3D& parameters, Works* works) {
+  Copy copy{};
+  SIM_TRY(plan_copy(parameters, &copy));
+  *works = one(copy.empty() ? Work{} : copy.work());
+  return CUDA_SUCCESS;
+}
+
+CUresult fill_works(const CUDA_MEMSET_NODE_PARAMS& params, Works* works) {
+  Work work;
+  SIM_TRY(plan_fill(params.dst, params.pitch, params.value, params.elementSize, params.width, params.height,
+                    &work));
+  *works = one(std::move(work));
+  return CUDA_SUCCESS;
+}
+
+// A function that is not known is a kernel (CUkernel) of a library that was not loaded here: foreign.
+CUresult kernel_works(CUfunction handle, void** parameters, void** extra, Works* works) {
+  const auto at = state().functions.find(handle);
+  static const Function unknown;
+  Work work;
+  SIM_TRY(kernel_work(at == state().functions.end() ? unknown : *at->second, parameters, extra, &work));
+  *works = one(std::move(work));
+  return CUDA_SUCCESS;
+}
+
+CUresult works_of(const CUgraphNodeParams& params, Works* works) {
   switch (params.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
+      return kernel_works(
+          params.kernel.func ? params.kernel.func : reinterpret_cast<CUfunction>(params.kernel.kern),
+          params.kernel.kernelParams, params.kernel.extra, works);
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_MEMCPY: return plan_copy(params.memcpy.copyParams, work);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-      return plan_fill(params.memset.dst, params.memset.pitch, params.memset.value, params.memset.elementSize,
-                       params.memset.width, params.memset.height, work);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: *works = Works(1); return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return copy_works(params.memcpy.copyParams, works);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const auto& set = params.memset;
+      return fill_works({set.dst, set.pitch, set.value, set.elementSize, set.width, set.height}, works);
+    }
     case CU_GRAPH_NODE_TYPE_HOST:
-      *work = host_work(params.host.fn, params.host.userData);
+      *works = host_works(params.host.fn, params.host.userData);
       return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_GRAPH: *work = child_work(params.graph.graph); return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_GRAPH: *works = child_works(params.graph.graph); return CUDA_SUCCESS;
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
 
 void fill(Executable& executable, CUgraph handle, const Graph& graph) {
-  executable.work.clear();
+  executable.works.clear();
   executable.nodes.clear();
   for (const auto& node : graph.nodes) {
     executable.nodes.push_back(node.get());
-    executable.work.push_back(node->work);
+    executable.works.push_back(node->works);
   }
   const auto at = memories().find(handle);
   executable.memory = at == memories().end() ? nullptr : at->second;
@@ -109,12 +147,12 @@ CUresult instantiate(CUgraphExec* handle, CUgraph from) {
   return CUDA_SUCCESS;
 }
 
-CUresult set_work(CUgraphExec handle, CUgraphNode node, Work work) {
+CUresult set_works(CUgraphExec handle, CUgraphNode node, Works works) {
   Executable* executable = executables().find(handle);
   if (!executable) return CUDA_ERROR_INVALID_VALUE;
   for (std::size_t i = 0; i < executable->nodes.size(); ++i) {
     if (executable->nodes[i] != reinterpret_cast<const GraphNode*>(node)) continue;
-    executable->work[i] = std::move(work);
+    executable->works[i] = std::move(works);
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
@@ -125,13 +163,14 @@ CUresult set_work(CUgraphExec handle, CUgraphNode node, Work work) {
 void own_by_graph(CUgraph graph, std::uint64_t base) {
   auto& memory = memories()[graph];
   if (!memory) memory = std::make_shared<GraphMemory>();
-  memory->blocks.push_back(base);
+  memory->blocks.emplace_back(base, state().blocks.at(base).id);
 }
 
 bool owned_by_graph(CUgraph graph, std::uint64_t base) {
   const auto at = memories().find(graph);
-  return at != memories().end() &&
-         std::find(at->second->blocks.begin(), at->second->blocks.end(), base) != at->second->blocks.end();
+  if (at == memories().end()) return false;
+  return std::any_of(at->second->blocks.begin(), at->second->blocks.end(),
+                     [base](const auto& block) { return block.first == base; });
 }
 
 CUresult SIM_ENTRY(cuGraphCreate)(CUgraph* phGraph, unsigned int flags) {
@@ -153,9 +192,9 @@ CUresult SIM_ENTRY(cuGraphAddNode_v2)(CUgraphNode* phGraphNode, CUgraph hGraph,
                                       size_t numDependencies, CUgraphNodeParams* nodeParams) {
   if (!nodeParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  Work work;
-  SIM_TRY(work_of(*nodeParams, &work));
-  return add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams->type, std::move(work));
+  Works works;
+  SIM_TRY(works_of(*nodeParams, &works));
+  return add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams->type, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphAddNode)(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
@@ -168,13 +207,15 @@ CUresult SIM_ENTRY(cuGraphAddKernelNode_v2)(CUgraphNode* phGraphNode, CUgraph hG
                                             const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   if (!nodeParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_KERNEL, {});
+  Works works;
+  SIM_TRY(kernel_works(nodeParams->func, nodeParams->kernelParams, nodeParams->extra, &works));
+  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_KERNEL, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphAddEmptyNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
                                         const CUgraphNode* dependencies, size_t numDependencies) {
   const Lock lock;
-  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_EMPTY, {});
+  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_EMPTY, Works(1));
 }
 
 CUresult SIM_ENTRY(cuGraphAddHostNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -183,7 +224,7 @@ CUresult SIM_ENTRY(cuGraphAddHostNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
   if (!nodeParams || !nodeParams->fn) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_HOST,
-             host_work(nodeParams->fn, nodeParams->userData));
+             host_works(nodeParams->fn, nodeParams->userData));
 }
 
 CUresult SIM_ENTRY(cuGraphAddMemcpyNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -191,9 +232,9 @@ CUresult SIM_ENTRY(cuGraphAddMemcpyNode)(CUgraphNode* phGraphNode, CUgraph hGrap
                                          const CUDA_MEMCPY3D* copyParams, CUcontext) {
   if (!copyParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  Work work;
-  SIM_TRY(plan_copy(*copyParams, &work));
-  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(work));
+  Works works;
+  SIM_TRY(copy_works(*copyParams, &works));
+  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphAddMemsetNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -201,10 +242,9 @@ CUresult SIM_ENTRY(cuGraphAddMemsetNode)(CUgraphNode* phGraphNode, CUgraph hGrap
                                          const CUDA_MEMSET_NODE_PARAMS* params, CUcontext) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  Work work;
-  SIM_TRY(plan_fill(params->dst, params->pitch, params->value, params->elementSize, params->width,
-                    params->height, &work));
-  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEMSET, std::move(work));
+  Works works;
+  SIM_TRY(fill_works(*params, &works));
+  return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEMSET, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphAddChildGraphNode)(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -213,7 +253,7 @@ CUresult SIM_ENTRY(cuGraphAddChildGraphNode)(CUgraphNode* phGraphNode, CUgraph h
   const Lock lock;
   if (!state().graphs.find(childGraph)) return CUDA_ERROR_INVALID_VALUE;
   return add(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_GRAPH,
-             child_work(childGraph));
+             child_works(childGraph));
 }
 
 // Handles of nodes are followed without a table: asking about a destroyed one is undefined (cuda.h).
@@ -257,26 +297,27 @@ CUresult SIM_ENTRY(cuGraphExecKernelNodeSetParams_v2)(CUgraphExec hGraphExec, CU
                                                       const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   if (!nodeParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  return set_work(hGraphExec, hNode, {});
+  Works works;
+  SIM_TRY(kernel_works(nodeParams->func, nodeParams->kernelParams, nodeParams->extra, &works));
+  return set_works(hGraphExec, hNode, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphExecMemcpyNodeSetParams)(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                    const CUDA_MEMCPY3D* copyParams, CUcontext) {
   if (!copyParams) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  Work work;
-  SIM_TRY(plan_copy(*copyParams, &work));
-  return set_work(hGraphExec, hNode, std::move(work));
+  Works works;
+  SIM_TRY(copy_works(*copyParams, &works));
+  return set_works(hGraphExec, hNode, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphExecMemsetNodeSetParams)(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                    const CUDA_MEMSET_NODE_PARAMS* params, CUcontext) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  Work work;
-  SIM_TRY(plan_fill(params->dst, params->pitch, params->value, params->elementSize, params->width,
-                    params->height, &work));
-  return set_work(hGraphExec, hNode, std::move(work));
+  Works works;
+  SIM_TRY(fill_works(*params, &works));
+  return set_works(hGraphExec, hNode, std::move(works));
 }
 
 CUresult SIM_ENTRY(cuGraphExecUpdate_v2)(CUgraphExec hGraphExec, CUgraph hGraph,
@@ -301,12 +342,17 @@ CUresult SIM_ENTRY(cuGraphUpload)(CUgraphExec hGraphExec, CUstream) {
 }
 
 CUresult SIM_ENTRY(cuGraphLaunch)(CUgraphExec hGraphExec, CUstream hStream) {
-  Lock lock;
+  const Lock lock;
   Stream* stream = nullptr;
   SIM_TRY(find_stream(hStream, &stream));
   const Executable* executable = executables().find(hGraphExec);
   if (!executable) return CUDA_ERROR_INVALID_VALUE;
-  return submit(lock, stream, CU_GRAPH_NODE_TYPE_GRAPH, [work = executable->work] { run_nodes(work); });
+  Works all;
+  for (const Works& works : executable->works) all.insert(all.end(), works.begin(), works.end());
+  Work last;  // what the graph allocated lives at least as long as the launch
+  last.effect = [memory = executable->memory](Context&) {};
+  all.push_back(std::move(last));
+  return submit(stream, CU_GRAPH_NODE_TYPE_GRAPH, std::move(all));
 }
 
 }  // namespace sim

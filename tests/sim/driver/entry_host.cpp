@@ -1,6 +1,7 @@
 // Host memory that the device can use: allocated by the driver, or registered with it.
 #include "capture.hpp"
 #include "entries.hpp"
+#include "rules.hpp"
 #include "state.hpp"
 
 namespace sim {
@@ -25,12 +26,19 @@ CUresult allocate(void** pointer, std::size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult remove(void* pointer, Block::Kind kind, CUresult otherwise) {
-  const Lock lock;
+CUresult remove(const char* how, void* pointer, Block::Kind kind, CUresult otherwise) {
+  Lock lock;
   Context* context = nullptr;
   SIM_TRY(current_context(&context));
-  const auto at = state().blocks.find(reinterpret_cast<std::uint64_t>(pointer));
+  const auto base = reinterpret_cast<std::uint64_t>(pointer);
+  auto at = state().blocks.find(base);
   if (at == state().blocks.end() || at->second.kind != kind) return otherwise;
+  if (rules().free_host_synchronises && !timeline().idle(*at->second.context)) {
+    SIM_TRY(drain(lock, *at->second.context));
+    at = state().blocks.find(base);  // the lock may have been let go
+    if (at == state().blocks.end() || at->second.kind != kind) return otherwise;
+  }
+  check_free(how, at->second);
   free_block(at);
   return CUDA_SUCCESS;
 }
@@ -65,7 +73,7 @@ CUresult SIM_ENTRY(cuMemHostAlloc)(void** pp, size_t bytesize, unsigned int Flag
 CUresult SIM_ENTRY(cuMemAllocHost_v2)(void** pp, size_t bytesize) { return allocate(pp, bytesize, 0); }
 
 CUresult SIM_ENTRY(cuMemFreeHost)(void* p) {
-  return p ? remove(p, Block::Kind::host, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+  return p ? remove("cuMemFreeHost", p, Block::Kind::host, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
 CUresult SIM_ENTRY(cuMemHostRegister)(void* p, size_t bytesize, unsigned int Flags) {
@@ -77,7 +85,7 @@ CUresult SIM_ENTRY(cuMemHostRegister_v2)(void* p, size_t bytesize, unsigned int 
 
 CUresult SIM_ENTRY(cuMemHostUnregister)(void* p) {
   if (!p) return CUDA_ERROR_INVALID_VALUE;
-  return remove(p, Block::Kind::registered, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  return remove("cuMemHostUnregister", p, Block::Kind::registered, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 CUresult SIM_ENTRY(cuMemHostGetDevicePointer_v2)(CUdeviceptr* pdptr, void* p, unsigned int Flags) {

@@ -4,12 +4,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "attendants.hpp"
 #include "call.hpp"
 #include "cost.hpp"
+#include "detector.hpp"
 #include "entries.hpp"
 #include "errors.hpp"
 #include "faults.hpp"
 #include "layout.hpp"
+#include "rules.hpp"
 #include "settings.hpp"
 #include "state.hpp"
 
@@ -25,7 +28,7 @@ void write_stats() {
   if (settings().stats.empty()) return;
   // A child of a fork keeps its hands off its parent's file.
   if (life() == Life::orphaned && settings().stats.find("%p") == std::string::npos) return;
-  const Lock lock;
+  const std::lock_guard lock(driver_mutex());
   nlohmann::ordered_json stats = {{"pid", getpid()}, {"devices", nlohmann::json::array()}};
   for (const auto& device : state().devices) {
     const Machine& machine = Machine::instance();
@@ -37,12 +40,17 @@ void write_stats() {
   auto& calls = stats["calls"] = nlohmann::ordered_json::object();
   for (int i = 0; i < static_cast<int>(Name::count_); ++i)
     if (const auto count = calls_of(static_cast<Name>(i))) calls[name_of(static_cast<Name>(i))] = count;
+  stats["violations"] = violations().certain;
+  stats["possible_violations"] = violations().possible;
   if (costs_asked()) stats["modelled"] = modelled_costs();
   std::ofstream(expand_path(settings().stats)) << stats.dump(1) << "\n";
 }
 
 // Runs when the library is unloaded, which is after the exit handlers of the program.
-[[gnu::destructor]] void at_unload() { write_stats(); }
+[[gnu::destructor]] void at_unload() {
+  dismiss_attendants();
+  write_stats();
+}
 
 }  // namespace
 
@@ -52,6 +60,7 @@ CUresult SIM_ENTRY(cuInit)(unsigned int Flags) {
   if (life() == Life::over) return CUDA_ERROR_DEINITIALIZED;
   const Lock lock;
   if (life() == Life::running) return CUDA_SUCCESS;
+  rules();  // refused now, if they are to be
   const std::vector<int> visible = visible_partitions();
   if (visible.empty()) return CUDA_ERROR_NO_DEVICE;
   State& all = state();

@@ -42,8 +42,8 @@ CUresult SIM_ENTRY(cuIpcGetMemHandle)(CUipcMemHandle* pHandle, CUdeviceptr dptr)
   Context* context = nullptr;
   SIM_TRY(current_context(&context));
   const auto at = state().blocks.find(dptr);  // cuda.h: a pointer to the base
-  if (at == state().blocks.end() || at->second.kind != Block::Kind::device ||
-      at->second.low) return CUDA_ERROR_INVALID_VALUE;
+  if (at == state().blocks.end() || at->second.kind != Block::Kind::device || at->second.low)
+    return CUDA_ERROR_INVALID_VALUE;
   const Place place = place_of(at->second);
   *pHandle = {};
   std::memcpy(pHandle->reserved, &place, sizeof place);
@@ -85,6 +85,7 @@ CUresult SIM_ENTRY(cuIpcCloseMemHandle)(CUdeviceptr dptr) {
   if (block == state().blocks.end() || found == opened().end()) return CUDA_ERROR_INVALID_VALUE;
   if (--found->second.references) return CUDA_SUCCESS;
   opened().erase(found);
+  check_free("cuIpcCloseMemHandle", block->second);
   free_block(block);
   return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #include "capture.hpp"
 #include "entries.hpp"
 #include "pool.hpp"
+#include "rules.hpp"
 #include "state.hpp"
 
 namespace sim {
@@ -16,7 +17,7 @@ CUresult allocate(CUdeviceptr* pointer, std::size_t bytes) {
   Device& device = *state().devices[static_cast<std::size_t>(context->device)];
   std::uint64_t base = device.allocate(bytes);
   // Memory that pools keep unused is given up before an allocation fails (guess for this family).
-  if (!base && reclaim_pools(context->device)) base = device.allocate(bytes);
+  if (!base && rules().pools_give_way && reclaim_pools(context->device)) base = device.allocate(bytes);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   state().add_block({.kind = Block::Kind::device,
                      .base = base,
@@ -66,20 +67,27 @@ CUresult SIM_ENTRY(cuMemAllocManaged)(CUdeviceptr* dptr, size_t bytesize, unsign
 
 // Takes pointers of cuMemAlloc, AllocPitch, AllocManaged, AllocAsync and AllocFromPoolAsync (cuda.h).
 CUresult SIM_ENTRY(cuMemFree_v2)(CUdeviceptr dptr) {
-  const Lock lock;
+  Lock lock;
   Context* context = nullptr;
   SIM_TRY(current_context(&context));
-  if (!dptr) return CUDA_SUCCESS;  // guess: freeing 0 does nothing, as in the runtime
+  if (!dptr) return rules().free_null ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   SIM_TRY(refuse_unsafe());
-  const auto at = state().blocks.find(dptr);
+  auto at = state().blocks.find(dptr);
   if (at == state().blocks.end()) return CUDA_ERROR_INVALID_VALUE;
   switch (at->second.kind) {
     case Block::Kind::device:
     case Block::Kind::managed:
-    case Block::Kind::stream_ordered: free_block(at); return CUDA_SUCCESS;
-    default: break;
+      if (rules().free_synchronises && !timeline().idle(*at->second.context)) {
+        SIM_TRY(drain(lock, *at->second.context));
+        at = state().blocks.find(dptr);  // the lock may have been let go
+        if (at == state().blocks.end()) return CUDA_ERROR_INVALID_VALUE;
+      }
+      break;
+    case Block::Kind::stream_ordered: break;  // cuda.h: without any synchronisation
+    default:
+      if (!from_pool(at->second)) return CUDA_ERROR_INVALID_VALUE;
   }
-  if (!from_pool(at->second)) return CUDA_ERROR_INVALID_VALUE;
+  check_free("cuMemFree", at->second);
   free_block(at);
   return CUDA_SUCCESS;
 }

@@ -1,11 +1,23 @@
 // Modules, libraries, functions and launches. Foreign code is not read: every function name is
-// found, and its kernel computes nothing.
+// found, and its kernel computes nothing but takes its time. For the simulator's own see kernels.hpp.
 #include "capture.hpp"
 #include "entries.hpp"
+#include "kernels.hpp"
 #include "state.hpp"
 
 namespace sim {
 namespace {
+
+void announce(Function& function) {
+  state().functions.emplace(reinterpret_cast<CUfunction>(&function), &function);
+}
+
+CUresult read_image(const void* image, Module* module) {
+  if (!is_own_module(image)) return CUDA_SUCCESS;
+  if (!read_own_module(static_cast<const char*>(image), module)) return CUDA_ERROR_INVALID_IMAGE;
+  for (const auto& [name, function] : module->functions) announce(*function);
+  return CUDA_SUCCESS;
+}
 
 CUresult load(CUmodule* handle, const void* image) {
   if (!handle || !image) return CUDA_ERROR_INVALID_VALUE;
@@ -14,18 +26,22 @@ CUresult load(CUmodule* handle, const void* image) {
   SIM_TRY(current_context(&context));
   auto module = std::make_unique<Module>();
   module->context = context;
+  SIM_TRY(read_image(image, module.get()));
   *handle = state().modules.add(std::move(module));
   return CUDA_SUCCESS;
 }
 
+// Null if the module is known not to have it.
 CUfunction function_of(Module& module, const char* name) {
+  if (module.complete && !module.functions.contains(name)) return nullptr;
   auto& function = module.functions[name];
   if (!function) {
     function = std::make_unique<Function>();
     function->module = &module;
     function->context = module.context;
     function->name = name;
-    state().functions.emplace(reinterpret_cast<CUfunction>(function.get()), function.get());
+    function->kept_name = keep_name(name);
+    announce(*function);
   }
   return reinterpret_cast<CUfunction>(function.get());
 }
@@ -68,18 +84,22 @@ CUresult check_function(CUfunction handle) {
   return find_function(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult launch(CUfunction handle, const unsigned (&grid)[3], const unsigned (&block)[3], CUstream on) {
-  Lock lock;
+CUresult launch(CUfunction handle, const unsigned (&grid)[3], const unsigned (&block)[3], CUstream on,
+                void** parameters, void** extra) {
+  const Lock lock;
   Stream* stream = nullptr;
   SIM_TRY(find_stream(on, &stream));
-  if (!find_function(handle)) return CUDA_ERROR_INVALID_HANDLE;
+  const Function* function = find_function(handle);
+  if (!function) return CUDA_ERROR_INVALID_HANDLE;
   std::uint64_t threads = 1;
   for (int i = 0; i < 3; ++i) {
     if (!grid[i] || !block[i]) return CUDA_ERROR_INVALID_VALUE;
     threads *= block[i];
   }
   if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;
-  return submit(lock, stream, CU_GRAPH_NODE_TYPE_KERNEL, {});
+  Work work;
+  SIM_TRY(kernel_work(*function, parameters, extra, &work));
+  return submit(stream, CU_GRAPH_NODE_TYPE_KERNEL, std::move(work));
 }
 
 }  // namespace
@@ -104,7 +124,9 @@ CUresult SIM_ENTRY(cuModuleGetFunction)(CUfunction* hfunc, CUmodule hmod, const 
   const Lock lock;
   Module* module = state().modules.find(hmod);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  *hfunc = function_of(*module, name);
+  const CUfunction function = function_of(*module, name);
+  if (!function) return CUDA_ERROR_NOT_FOUND;
+  *hfunc = function;
   return CUDA_SUCCESS;
 }
 
@@ -125,7 +147,9 @@ CUresult SIM_ENTRY(cuLibraryLoadData)(CUlibrary* library, const void* code, CUji
                                       unsigned int, CUlibraryOption*, void**, unsigned int) {
   if (!library || !code) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
-  *library = libraries().add(std::make_unique<Module>());
+  auto module = std::make_unique<Module>();
+  SIM_TRY(read_image(code, module.get()));
+  *library = libraries().add(std::move(module));
   return CUDA_SUCCESS;
 }
 
@@ -139,8 +163,9 @@ CUresult SIM_ENTRY(cuLibraryGetKernel)(CUkernel* pKernel, CUlibrary library, con
   const Lock lock;
   Module* module = libraries().find(library);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  *pKernel = reinterpret_cast<CUkernel>(
-      function_of(*module, name));  // cuda.h: a kernel can be launched as a function
+  const CUfunction function = function_of(*module, name);
+  if (!function) return CUDA_ERROR_NOT_FOUND;
+  *pKernel = reinterpret_cast<CUkernel>(function);  // cuda.h: a kernel can be launched as a function
   return CUDA_SUCCESS;
 }
 
@@ -209,21 +234,26 @@ CUresult SIM_ENTRY(cuOccupancyMaxPotentialBlockSize)(int* minGridSize, int* bloc
 
 CUresult SIM_ENTRY(cuLaunchKernel)(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
                                    unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-                                   unsigned int blockDimZ, unsigned int, CUstream hStream, void**, void**) {
-  return launch(f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, hStream);
+                                   unsigned int blockDimZ, unsigned int, CUstream hStream,
+                                   void** kernelParams, void** extra) {
+  return launch(f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, hStream, kernelParams,
+                extra);
 }
 
 CUresult SIM_ENTRY(cuLaunchCooperativeKernel)(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
                                               unsigned int gridDimZ, unsigned int blockDimX,
                                               unsigned int blockDimY, unsigned int blockDimZ, unsigned int,
-                                              CUstream hStream, void**) {
-  return launch(f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, hStream);
+                                              CUstream hStream, void** kernelParams) {
+  return launch(f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, hStream, kernelParams,
+                nullptr);
 }
 
-CUresult SIM_ENTRY(cuLaunchKernelEx)(const CUlaunchConfig* config, CUfunction f, void**, void**) {
+CUresult SIM_ENTRY(cuLaunchKernelEx)(const CUlaunchConfig* config, CUfunction f, void** kernelParams,
+                                     void** extra) {
   if (!config) return CUDA_ERROR_INVALID_VALUE;
   return launch(f, {config->gridDimX, config->gridDimY, config->gridDimZ},
-                {config->blockDimX, config->blockDimY, config->blockDimZ}, config->hStream);
+                {config->blockDimX, config->blockDimY, config->blockDimZ}, config->hStream, kernelParams,
+                extra);
 }
 
 }  // namespace sim

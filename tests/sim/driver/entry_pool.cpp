@@ -2,9 +2,11 @@
 #include <cstring>
 
 #include "capture.hpp"
+#include "detector.hpp"
 #include "entries.hpp"
 #include "graph.hpp"
 #include "pool.hpp"
+#include "rules.hpp"
 #include "state.hpp"
 
 namespace sim {
@@ -28,24 +30,48 @@ bool device_location(const CUmemLocation* location) {
 
 CUresult allocate(CUdeviceptr* pointer, std::size_t bytes, CUmemoryPool handle, CUstream on) {
   if (!pointer || !bytes) return CUDA_ERROR_INVALID_VALUE;
-  Lock lock;
+  const Lock lock;
   Stream* stream = nullptr;
   SIM_TRY(find_stream(on, &stream));
   if (!handle) SIM_TRY(current_pool(&handle, stream->context->device));
   Pool* pool = find_pool(handle);
   if (!pool || pool->imported_from) return CUDA_ERROR_INVALID_VALUE;
-  const bool captured = static_cast<bool>(stream->capture);
-  SIM_TRY(submit(lock, stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, {}));
-  const std::uint64_t base = pool->allocate(bytes);
+  SIM_TRY(refuse_work(stream));
+  Marks after;
+  const std::uint64_t base = pool->allocate(bytes, stream->capture ? nullptr : stream->lane.get(), &after);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   state().add_block({.kind = Block::Kind::stream_ordered,
                      .base = base,
                      .size = bytes,
                      .device = pool->device,
                      .pool = pool});
-  if (captured) own_by_graph(stream->capture->graph, base);
+  if (stream->capture) own_by_graph(stream->capture->graph, base);
   *pointer = base;
-  return CUDA_SUCCESS;
+  return submit(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, Works(1), after);
+}
+
+// The program knows the block no more, the device has it until the stream comes to the free.
+void free_in_order(Blocks::iterator at, const Stream& stream) {
+  const Block block = at->second;
+  state().blocks.erase(at);
+  const std::uint64_t number = state().next_id++;
+  add_dying(block.base, block.size, block.device, number);
+  Work work;
+  work.name = "a free";
+  const bool pooled = block.kind == Block::Kind::stream_ordered;
+  work.effect = [block, pooled, number, before = timeline().sequence()](Context&) {
+    remove_dying(number);
+    check_release("cuMemFreeAsync", block.base, block.size, devices_with_access(block), before);
+    if (!pooled) {
+      free_memory(block);
+    } else {
+      --block.pool->waiting;
+      end_pool_if_over(block.pool);
+    }
+  };
+  if (pooled) ++block.pool->waiting;
+  const std::shared_ptr<Mark> mark = timeline().mark(stream.lane, std::move(work));
+  if (pooled) block.pool->release(block.base, block.size, mark);
 }
 
 CUresult set_attribute(Pool& pool, CUmemPool_attribute attribute, const void* value) {
@@ -111,23 +137,24 @@ CUresult SIM_ENTRY(cuMemAllocFromPoolAsync)(CUdeviceptr* dptr, size_t bytesize, 
   return pool ? allocate(dptr, bytesize, pool, hStream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Also takes blocks of cuMemAlloc (guess: cuda.h does not say that it may not).
 CUresult SIM_ENTRY(cuMemFreeAsync)(CUdeviceptr dptr, CUstream hStream) {
   if (!dptr) return CUDA_ERROR_INVALID_VALUE;
-  Lock lock;
+  const Lock lock;
   Stream* stream = nullptr;
   SIM_TRY(find_stream(hStream, &stream));
   auto at = state().blocks.find(dptr);
   if (at == state().blocks.end()) return CUDA_ERROR_INVALID_VALUE;
-  const Block& block = at->second;
-  if (block.kind != Block::Kind::stream_ordered && block.kind != Block::Kind::device && !from_pool(block))
+  const bool plain = at->second.kind == Block::Kind::device && rules().free_async_any;
+  if (at->second.kind != Block::Kind::stream_ordered && !plain && !from_pool(at->second))
     return CUDA_ERROR_INVALID_VALUE;
-  const bool captured = static_cast<bool>(stream->capture);
+  SIM_TRY(refuse_work(stream));
+  if (!stream->capture) {
+    free_in_order(at, *stream);
+    return CUDA_SUCCESS;
+  }
   // cuda.h: a captured free takes an allocation of the graph only.
-  if (captured && !owned_by_graph(stream->capture->graph, dptr)) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(submit(lock, stream, CU_GRAPH_NODE_TYPE_MEM_FREE, {}));
-  if (!captured) free_block(at);
-  return CUDA_SUCCESS;
+  if (!owned_by_graph(stream->capture->graph, dptr)) return CUDA_ERROR_INVALID_VALUE;
+  return submit(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, Works(1));
 }
 
 CUresult SIM_ENTRY(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {

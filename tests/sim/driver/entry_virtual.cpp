@@ -9,6 +9,8 @@
 
 #include "entries.hpp"
 #include "physical.hpp"
+#include "pool.hpp"
+#include "rules.hpp"
 #include "state.hpp"
 
 namespace sim {
@@ -68,6 +70,7 @@ std::vector<Blocks::iterator> whole_mappings(std::uint64_t base, std::uint64_t s
     found.push_back(next);
     reached += next->second.size;
   }
+  if (found.size() > 1 && !rules().neighbours_at_once) return {};
   return reached == base + size ? found : std::vector<Blocks::iterator>{};
 }
 
@@ -76,13 +79,16 @@ CUresult take_pages(std::uint64_t size, const CUmemAllocationProp& prop, Physica
   Device& device = *state().devices[static_cast<std::size_t>(physical->device)];
   if (!prop.requestedHandleTypes) {
     physical->offset = device.create_pages(size);
+    if (!physical->offset && rules().pools_give_way && reclaim_pools(physical->device))
+      physical->offset = device.create_pages(size);
     return physical->offset ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (!device.charge(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   char name[64];
   std::snprintf(name, sizeof name, "sim-memory-%d-%lu", device.partition(), size);
   physical->own_file = ::memfd_create(name, MFD_CLOEXEC);
-  if (physical->own_file >= 0 && !::ftruncate(physical->own_file, static_cast<off_t>(size))) return CUDA_SUCCESS;
+  if (physical->own_file >= 0 && !::ftruncate(physical->own_file, static_cast<off_t>(size)))
+    return CUDA_SUCCESS;
   if (physical->own_file >= 0) ::close(physical->own_file);
   device.discharge(size);
   return CUDA_ERROR_OUT_OF_MEMORY;
@@ -222,6 +228,7 @@ CUresult SIM_ENTRY(cuMemUnmap)(CUdeviceptr ptr, size_t size) {
   const Lock lock;
   const auto mappings = whole_mappings(ptr, size);
   if (mappings.empty()) return CUDA_ERROR_INVALID_VALUE;
+  for (const auto mapping : mappings) check_free("cuMemUnmap", mapping->second);
   constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (::mmap(at(ptr), size, nothing, how, -1, 0) == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   for (const auto mapping : mappings) {

@@ -9,6 +9,7 @@
 
 #include "array.hpp"
 #include "call.hpp"
+#include "detector.hpp"
 #include "pool.hpp"
 #include "sharing.hpp"
 
@@ -32,6 +33,11 @@ thread_local Stack stack;
 thread_local int own_thread_id;
 
 }  // namespace
+
+std::mutex& driver_mutex() {
+  constinit static std::mutex mutex;
+  return mutex;
+}
 
 State& state() {
   static State* const instance = new State;
@@ -87,13 +93,32 @@ void replace_current(CUcontext handle) {
   if (handle) push_current(handle);
 }
 
-CUresult current_context(Context** context) {
+CUresult current_context(Context** context, bool even_broken) {
   if (!stack.depth) return CUDA_ERROR_INVALID_CONTEXT;
   const Current& top = stack.items[stack.depth - 1];
   Context* found = state().find_context(top.handle);
   if (!found || found->id != top.id) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   *context = found;
-  return CUDA_SUCCESS;
+  return even_broken ? CUDA_SUCCESS : found->error;
+}
+
+Stream::~Stream() {
+  if (lane) timeline().close(*lane);
+}
+
+void open_lane(Stream& stream, bool legacy) {
+  stream.lane = timeline().open({.id = stream.id,
+                                 .context = stream.context,
+                                 .blocking = !(stream.flags & CU_STREAM_NON_BLOCKING),
+                                 .legacy = legacy});
+  Marks& waits = stream.context->waits;
+  std::erase_if(waits, [](const auto& mark) { return mark->done; });
+  if (!waits.empty()) timeline().queue(stream.lane, Work{}, waits);
+}
+
+CUresult drain(Lock& lock, Context& context) {
+  timeline().wait(lock, context);
+  return context.error;
 }
 
 CUresult find_stream(CUstream handle, Stream** stream) {
@@ -106,17 +131,36 @@ CUresult find_stream(CUstream handle, Stream** stream) {
       own = std::make_unique<Stream>();
       own->context = context;
       own->id = state().next_id++;
+      open_lane(*own, handle == CU_STREAM_LEGACY);
     }
     *stream = own.get();
     return CUDA_SUCCESS;
   }
   *stream = state().streams.find(handle);
-  return *stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return *stream ? (*stream)->context->error : CUDA_ERROR_INVALID_HANDLE;
+}
+
+unsigned devices_with_access(const Block& block) {
+  if (block.kind == Block::Kind::mapped) return block.readers | block.writers;
+  if (block.kind == Block::Kind::host || block.kind == Block::Kind::registered) return 0;
+  unsigned devices = 1u << block.device;
+  if (block.kind == Block::Kind::stream_ordered)
+    for (const auto& [device, flags] : block.pool->access)
+      if (flags) devices |= 1u << device;
+  return devices;
+}
+
+void check_free(const char* how, const Block& block) {
+  if (timeline().pending()) check_release(how, block.base, block.size, devices_with_access(block));
 }
 
 void free_block(Blocks::iterator at) {
   const Block block = at->second;
   state().blocks.erase(at);
+  free_memory(block);
+}
+
+void free_memory(const Block& block) {
   switch (block.kind) {
     case Block::Kind::device:
       if (block.low) {
@@ -126,7 +170,10 @@ void free_block(Blocks::iterator at) {
       }
       state().devices[static_cast<std::size_t>(block.device)]->release(block.base, block.size);
       break;
-    case Block::Kind::stream_ordered: release_to_pool(block.pool, block.base, block.size); break;
+    case Block::Kind::stream_ordered:
+      block.pool->release(block.base, block.size, nullptr);
+      end_pool_if_over(block.pool);
+      break;
     case Block::Kind::managed:
     case Block::Kind::host: unmap_host(block.base, block.size); break;
     case Block::Kind::imported: unmap_place(block.base, block.size); break;
@@ -147,7 +194,10 @@ void destroy_contents(Context* context) {
   State& all = state();
   for (auto at = all.blocks.begin(); at != all.blocks.end();) {
     const auto next = std::next(at);
-    if (at->second.context == context) free_block(at);
+    if (at->second.context == context) {
+      check_free("the end of a context with memory", at->second);
+      free_block(at);
+    }
     at = next;
   }
   destroy_arrays(context);
@@ -160,6 +210,10 @@ void destroy_contents(Context* context) {
   context->legacy.reset();
   context->thread_default.clear();
   context->limits.clear();
+  if (context->markers) timeline().close(*context->markers);
+  context->markers.reset();
+  context->waits.clear();
+  context->error = CUDA_SUCCESS;
 }
 
 }  // namespace sim

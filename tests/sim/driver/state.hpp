@@ -14,7 +14,7 @@
 
 namespace sim {
 
-struct Pool;
+class Pool;
 
 // An address range that the driver knows.
 struct Block {
@@ -42,7 +42,6 @@ inline bool from_pool(const Block& block) { return block.kind == Block::Kind::im
 using Blocks = std::map<std::uint64_t, Block>;
 
 struct State {
-  std::mutex mutex;
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Context>> primary;  // by ordinal, kept for ever: the same handle comes back
   std::vector<bool> primary_active;               // a reset ends the context, not the references to it
@@ -66,10 +65,13 @@ struct State {
 
 State& state();
 
-// Held by every entry for as long as it looks at the state.
+// Outside the state, so that a fork can be kept out without making one.
+std::mutex& driver_mutex();
+
+// Held by every entry for as long as it looks at the state. A call takes time.
 class Lock : public std::unique_lock<std::mutex> {
  public:
-  Lock() : std::unique_lock<std::mutex>(state().mutex) {}
+  Lock() : std::unique_lock<std::mutex>(driver_mutex()) { timeline().tick(); }
 };
 
 int thread_id();
@@ -79,16 +81,27 @@ CUcontext current_handle();
 CUresult push_current(CUcontext handle);
 CUresult pop_current(CUcontext* handle);
 void replace_current(CUcontext handle);
-// The current context if it lives. INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED if it is dead.
-CUresult current_context(Context** context);
+// The current context if it lives. INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED if it is dead,
+// its error if its work failed; with even_broken it is found all the same.
+CUresult current_context(Context** context, bool even_broken = false);
 
-// Resolves NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD and created streams.
+// Resolves NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD and created streams. Fails with the context's
+// error if its work failed.
 CUresult find_stream(CUstream handle, Stream** stream);
+// Gives a new stream its queue.
+void open_lane(Stream& stream, bool legacy);
+
+// Waits for all work of the context; its error afterwards.
+CUresult drain(Lock& lock, Context& context);
 
 // Frees what dies with a context: its cuMemAlloc, pitch, managed and host memory, streams, events,
 // modules; not its cuMemCreate or stream-ordered memory (cuda.h, cuCtxDestroy).
 void destroy_contents(Context* context);
 void free_block(Blocks::iterator at);
+void free_memory(const Block& block);  // of a block that is not known any more
+// Before a call takes a block away: reports unfinished work that may use it.
+void check_free(const char* how, const Block& block);
+unsigned devices_with_access(const Block& block);
 
 bool valid_device(CUdevice device);
 

@@ -63,7 +63,13 @@ inline CUmemAllocationProp on_device(int device) {
 // Runs the body in a child process: its answer, or minus the signal that killed it.
 inline int in_child(const std::function<int()>& body) {
   const pid_t child = fork();
-  if (!child) _exit(body());
+  if (!child) {
+    try {
+      _exit(body());
+    } catch (...) {  // a REQUIRE that failed: the child must not go on with its parent's other cases
+      _exit(99);
+    }
+  }
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);

@@ -69,6 +69,11 @@ int start() {
   return CU(cuInit)(0) || CU(cuCtxCreate_v2)(&context, 0, 0) ? 1 : 0;
 }
 
+// A fill is asynchronous, and no other process's stream waits for it: it is done when this returns.
+int fill(CUdeviceptr at, unsigned value, std::size_t count) {
+  return CU(cuMemsetD32_v2)(at, value, count) || CU(cuCtxSynchronize)();
+}
+
 int word(CUdeviceptr at) {
   int value = -1;
   CU(cuMemcpyDtoH_v2)(&value, at, sizeof value);
@@ -86,7 +91,7 @@ TEST_CASE("a block is opened in another process, by its base, once for each cont
               // In the middle of a page, where blocks share one.
               if (start() || CU(cuMemAlloc_v2)(&first, 512) || CU(cuMemAlloc_v2)(&block, bytes)) return 1;
               if (CU(cuIpcGetMemHandle)(&handle, block + 4) != CUDA_ERROR_INVALID_VALUE) return 2;
-              if (CU(cuIpcGetMemHandle)(&handle, block) || CU(cuMemsetD32_v2)(block, 7, 2)) return 3;
+              if (CU(cuIpcGetMemHandle)(&handle, block) || fill(block, 7, 2)) return 3;
               CUdeviceptr own = 0;
               if (CU(cuIpcOpenMemHandle_v2)(&own, handle, 1) != CUDA_ERROR_INVALID_CONTEXT) return 4;
               put(socket, handle);
@@ -102,7 +107,7 @@ TEST_CASE("a block is opened in another process, by its base, once for each cont
               if (CU(cuIpcOpenMemHandle_v2)(&again, handle, 1) || again != block) return 12;
               if (CU(cuMemGetAddressRange_v2)(nullptr, &size, block) || size != bytes) return 13;
               if (CU(cuMemFree_v2)(block) != CUDA_ERROR_INVALID_VALUE) return 14;
-              if (CU(cuMemsetD32_v2)(block + 4, 9, 1) || CU(cuIpcCloseMemHandle)(block)) return 15;
+              if (fill(block + 4, 9, 1) || CU(cuIpcCloseMemHandle)(block)) return 15;
               if (word(block) != 7 || CU(cuIpcCloseMemHandle)(block)) return 16;
               if (CU(cuIpcCloseMemHandle)(block) != CUDA_ERROR_INVALID_VALUE) return 17;
               put(socket, 1);
@@ -147,7 +152,7 @@ TEST_CASE("physical memory made for it is exported as a descriptor, and costs it
               CUdeviceptr base = 0;
               const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
               if (CU(cuMemAddressReserve)(&base, 2 * mib, 0, 0, 0) || CU(cuMemMap)(base, 2 * mib, 0, handle, 0) ||
-                  CU(cuMemSetAccess)(base, 2 * mib, &access, 1) || CU(cuMemsetD32_v2)(base, 5, 1))
+                  CU(cuMemSetAccess)(base, 2 * mib, &access, 1) || fill(base, 5, 1))
                 return 5;
               put_file(socket, file);
               if (take<int>(socket) != 1 || word(base) != 6) return 6;
@@ -169,7 +174,7 @@ TEST_CASE("physical memory made for it is exported as a descriptor, and costs it
               if (CU(cuMemAddressReserve)(&base, 2 * mib, 0, 0, 0) || CU(cuMemMap)(base, 2 * mib, 0, handle, 0) ||
                   CU(cuMemSetAccess)(base, 2 * mib, &access, 1))
                 return 13;
-              if (word(base) != 5 || CU(cuMemsetD32_v2)(base, 6, 1) || free_bytes() != before) return 14;
+              if (word(base) != 5 || fill(base, 6, 1) || free_bytes() != before) return 14;
               put(socket, 1);
               return 0;
             }) == 0);
@@ -191,7 +196,7 @@ TEST_CASE("a pool made for it is shared, its pointers imported and freed, and it
               if (CU(cuDeviceGetDefaultMemPool)(&standard, 0)) return 2;
               if (CU(cuMemPoolExportToShareableHandle)(&file, standard, type, 0) != CUDA_ERROR_INVALID_VALUE) return 3;
               if (CU(cuMemPoolExportToShareableHandle)(&file, pool, type, 0)) return 4;
-              if (CU(cuMemAllocFromPoolAsync)(&block, 4096, pool, nullptr) || CU(cuMemsetD32_v2)(block, 3, 1)) return 5;
+              if (CU(cuMemAllocFromPoolAsync)(&block, 4096, pool, nullptr) || fill(block, 3, 1)) return 5;
               if (CU(cuMemPoolExportPointer)(&data, block)) return 6;
               put_file(socket, file);
               put(socket, data);
@@ -207,7 +212,7 @@ TEST_CASE("a pool made for it is shared, its pointers imported and freed, and it
               if (CU(cuMemPoolImportFromShareableHandle)(&pool, as_handle(file), type, 0)) return 11;
               if (CU(cuMemAllocFromPoolAsync)(&block, 64, pool, nullptr) != CUDA_ERROR_INVALID_VALUE) return 12;
               if (CU(cuMemPoolImportPointer)(&block, pool, &data) || word(block) != 3) return 13;
-              if (CU(cuMemsetD32_v2)(block, 4, 1) || CU(cuMemFreeAsync)(block, nullptr)) return 14;
+              if (fill(block, 4, 1) || CU(cuMemFreeAsync)(block, nullptr)) return 14;
               if (CU(cuMemFree_v2)(block) != CUDA_ERROR_INVALID_VALUE) return 15;
               put(socket, 1);
               return 0;
