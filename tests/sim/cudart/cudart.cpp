@@ -206,6 +206,9 @@ CUDART Error cudaStreamCreate(CUstream* stream) { return cudaStreamCreateWithPri
 CUDART Error cudaStreamDestroy(CUstream stream) { return call(driver().stream_destroy, stream); }
 CUDART Error cudaStreamSynchronize(CUstream stream) { return call(driver().stream_synchronize, stream); }
 CUDART Error cudaStreamQuery(CUstream stream) { return call(driver().stream_query, stream); }
+CUDART Error cudaStreamGetPriority(CUstream stream, int* priority) {
+  return call(driver().stream_get_priority, stream, priority);
+}
 CUDART Error cudaStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   return call(driver().stream_wait_event, stream, event, flags);
 }

@@ -28,6 +28,7 @@ Driver resolve() {
   all &= get("cuDeviceGetAttribute", 2000, found.device_get_attribute);
   all &= get("cuDeviceGetName", 2000, found.device_get_name);
   all &= get("cuDeviceTotalMem", 3020, found.device_total_mem);
+  all &= get("cuDeviceGetUuid", 11040, found.device_get_uuid);
   all &= get("cuDeviceGetPCIBusId", 4010, found.device_get_pci_bus_id);
   all &= get("cuDevicePrimaryCtxRetain", 7000, found.primary_retain);
   all &= get("cuDevicePrimaryCtxReset", 11000, found.primary_reset);
@@ -54,6 +55,7 @@ Driver resolve() {
   all &= get("cuStreamDestroy", 4000, found.stream_destroy);
   all &= get("cuStreamSynchronize", 2000, found.stream_synchronize) &&
          get("cuStreamQuery", 2000, found.stream_query);
+  all &= get("cuStreamGetPriority", 5050, found.stream_get_priority);
   all &= get("cuStreamWaitEvent", 3020, found.stream_wait_event);
   all &= get("cuStreamIsCapturing", 10000, found.stream_is_capturing);
   all &= get("cuStreamGetCaptureInfo", 11030, found.stream_get_capture_info);

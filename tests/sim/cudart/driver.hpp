@@ -15,6 +15,7 @@ struct Driver {
   PFN_cuDeviceGetAttribute_v2000 device_get_attribute;
   PFN_cuDeviceGetName_v2000 device_get_name;
   PFN_cuDeviceTotalMem_v3020 device_total_mem;
+  PFN_cuDeviceGetUuid_v11040 device_get_uuid;
   PFN_cuDeviceGetPCIBusId_v4010 device_get_pci_bus_id;
   PFN_cuDevicePrimaryCtxRetain_v7000 primary_retain;
   PFN_cuDevicePrimaryCtxReset_v11000 primary_reset;
@@ -45,6 +46,7 @@ struct Driver {
   PFN_cuStreamDestroy_v4000 stream_destroy;
   PFN_cuStreamSynchronize_v2000 stream_synchronize;
   PFN_cuStreamQuery_v2000 stream_query;
+  PFN_cuStreamGetPriority_v5050 stream_get_priority;
   PFN_cuStreamWaitEvent_v3020 stream_wait_event;
   PFN_cuStreamIsCapturing_v10000 stream_is_capturing;
   PFN_cuStreamGetCaptureInfo_v11030 stream_get_capture_info;

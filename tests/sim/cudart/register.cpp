@@ -43,7 +43,22 @@ CUDART int __cudaPopCallConfiguration(Dim* grid, Dim* block, unsigned long* shar
 CUDART int cudaLaunchKernel(const void*, Dim, Dim, void**, unsigned long, void*) { return 0; }
 CUDART int cudaLaunchKernelExC(const void*, const void*, void**) { return 0; }
 CUDART int cudaFuncSetAttribute(const void*, int, int) { return 0; }
-CUDART int cudaFuncGetAttributes(void*, const void*) { return 0; }
+// Runtime 13 launches by handle; the handle need only be one.
+CUDART int __cudaGetKernel(void** kernel, const void* function) {
+  *kernel = const_cast<void*>(function);
+  return 0;
+}
+CUDART int __cudaLaunchKernel(void*, Dim, Dim, void**, unsigned long, void*) { return 0; }
+
+// What both runtimes have first in the struct; libraries divide work by the number of threads.
+struct FunctionAttributes {
+  unsigned long shared_bytes, constant_bytes, local_bytes;
+  int threads, registers, ptx_version, binary_version, cache_mode, dynamic_shared_bytes, carve_out;
+};
+CUDART int cudaFuncGetAttributes(FunctionAttributes* out, const void*) {
+  *out = {0, 0, 0, 1024, 32, 90, 90, 0, 48 << 10, -1};
+  return 0;
+}
 CUDART int cudaFuncSetCacheConfig(const void*, int) { return 0; }
 CUDART int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int,
                                                                   unsigned long, unsigned) {

@@ -42,6 +42,11 @@ struct ProcessInfo {
   unsigned long long used;
   unsigned gpu_instance, compute_instance;
 };
+// The same before there were instances.
+struct OldProcessInfo {
+  unsigned pid;
+  unsigned long long used;
+};
 struct PciInfo {
   char legacy_id[16];
   unsigned domain, bus, device, device_id, subsystem_id;
@@ -126,16 +131,21 @@ Result fixed(Device device, unsigned value, unsigned* out) {
   return success;
 }
 
-Result processes(Device device, unsigned* size, ProcessInfo* infos) {
+template <typename Info>
+Result processes(Device device, unsigned* size, Info* infos) {
   if (!known(device) || !size) return invalid_argument;
   const auto found = usage(device);
   const unsigned room = *size;
   *size = static_cast<unsigned>(found.size());
   if (room < found.size() || (!infos && !found.empty())) return insufficient_size;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const unsigned instance = sim::cut_into_instances() ? static_cast<unsigned>(found[i].instance) : ~0u;
-    infos[i] = {static_cast<unsigned>(found[i].process.pid), found[i].process.bytes, instance,
-                sim::cut_into_instances() ? 0u : ~0u};
+    infos[i] = {};
+    infos[i].pid = static_cast<unsigned>(found[i].process.pid);
+    infos[i].used = found[i].process.bytes;
+    if constexpr (std::is_same_v<Info, ProcessInfo>) {
+      infos[i].gpu_instance = sim::cut_into_instances() ? static_cast<unsigned>(found[i].instance) : ~0u;
+      infos[i].compute_instance = sim::cut_into_instances() ? 0u : ~0u;
+    }
   }
   return success;
 }
@@ -242,6 +252,9 @@ NVML Result nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
 NVML Result nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* size, ProcessInfo* infos) {
   return processes(device, size, infos);
 }
+NVML Result nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* size, OldProcessInfo* infos) {
+  return processes(device, size, infos);
+}
 NVML Result nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* size, ProcessInfo* infos) {
   return processes(device, size, infos);
 }
@@ -285,6 +298,9 @@ NVML Result nvmlDeviceGetComputeInstanceId(Device instance, unsigned* id) {
 }
 // No link between devices is simulated: the queries say so, as on a card without.
 NVML Result nvmlDeviceGetNvLinkState(Device, unsigned, unsigned*) { return not_supported; }
+NVML Result nvmlDeviceGetNvLinkRemoteDeviceType(Device, unsigned, int*) { return not_supported; }
+NVML Result nvmlDeviceGetNvLinkRemotePciInfo_v2(Device, unsigned, void*) { return not_supported; }
+NVML Result nvmlDeviceGetGpuFabricInfoV(Device, void*) { return not_supported; }
 NVML Result nvmlDeviceGetFieldValues(Device, int, void*) { return not_supported; }
 NVML Result nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* out) {
   return fixed(device, 5, out);
