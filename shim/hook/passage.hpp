@@ -13,6 +13,7 @@
 
 #include "shim/base/reentry.hpp"
 #include "shim/hook/adoption.hpp"
+#include "shim/hook/stand_in.hpp"
 #include "shim/runtime.hpp"
 
 namespace tidepool {
@@ -39,6 +40,15 @@ CUresult call_driver(Args... args) {
   return entry == nullptr ? CUDA_ERROR_NOT_INITIALIZED : entry(args...);
 }
 
+// The same for a call from outside the shim: without a driver it is for the program's own stub, if there is
+// one. That loads the driver and calls it, by a wrapper of ours which is then no longer the outermost.
+template <Hook hook, typename... Args>
+CUresult call_driver_or_stand_in(Args... args) {
+  if (real_entry(hook) != nullptr) return call_driver<hook>(args...);
+  auto* entry = reinterpret_cast<typename SignatureOf<hook>::type*>(stand_in(hook));
+  return entry == nullptr ? CUDA_ERROR_NOT_INITIALIZED : entry(args...);
+}
+
 template <Hook hook, typename Serve, typename... Args>
 CUresult serve(const Serve& serve_call, Args... args) {
   const Reentry entry;
@@ -47,12 +57,12 @@ CUresult serve(const Serve& serve_call, Args... args) {
   std::optional<CUresult> answer;
   const auto pass = [&] {
     call_counts[index_of(hook)].forwarded.fetch_add(1, std::memory_order_relaxed);
-    answer = call_driver<hook>(args...);
+    answer = call_driver_or_stand_in<hook>(args...);
     return *answer;
   };
   try {
     Runtime* runtime = Runtime::get(&collect_hook_facts);
-    if (runtime == nullptr) return call_driver<hook>(args...);
+    if (runtime == nullptr) return call_driver_or_stand_in<hook>(args...);
     call_counts[index_of(hook)].intercepted.fetch_add(1, std::memory_order_relaxed);
     return serve_call(runtime->router(), Pass(kHooks[index_of(hook)].symbol, pass));
   } catch (...) {

@@ -68,8 +68,8 @@ TEST_CASE("driver_calls is what the driver received, in the modes with an arena 
   }
 }
 
-TEST_CASE("a program linked to the driver is seen, by PLT and without one") {
-  for (const std::string program : {LINKED_PLT, LINKED_NOPLT})
+TEST_CASE("a program linked to the driver is seen, by PLT, without one, and by stubs of its own") {
+  for (const std::string program : {LINKED_PLT, LINKED_NOPLT, LINKED_STUBS})
     for (const std::string mode : {"", "off", "passthrough", "ondemand", "prealloc"}) {
       const Run run = run_on_simulator({program}, mode);
       INFO(program << " in " << mode << ": " << run.outcome.out << run.outcome.err);
