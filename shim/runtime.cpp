@@ -68,6 +68,8 @@ report::Device report_of(Device& device) {
                      .total = device.total,
                      .limit = {},
                      .live = device.account.live.now(),
+                     .requested = device.account.served_bytes + device.account.passed_bytes,
+                     .served = device.account.served_bytes,
                      .requested_peak = device.account.live.peak(),
                      .reserved = device.account.reserved.now(),
                      .reserved_peak = device.account.reserved.peak(),

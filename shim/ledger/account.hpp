@@ -44,14 +44,33 @@ class Account {
   }
   void give_back(Bytes amount) { charged_.fetch_sub(amount, std::memory_order_relaxed); }
 
+  // What the application was given: out of an arena, or by the driver itself, whose memory is then held.
+  void served(Bytes size) {
+    served_bytes.fetch_add(size, std::memory_order_relaxed);
+    given(size);
+  }
+  void passed(Bytes size) {
+    passed_bytes.fetch_add(size, std::memory_order_relaxed);
+    reserved.add(size);
+    given(size);
+  }
+
   // After the driver said yes: physical memory of this process grew or shrank.
   Gauge reserved;
   // What the application asked for and has not freed.
   Gauge live;
   std::atomic<std::uint64_t> allocations{0};
   std::atomic<std::uint64_t> frees{0};
+  // Sums over all allocations, freed or not.
+  std::atomic<Bytes> served_bytes{0};
+  std::atomic<Bytes> passed_bytes{0};
 
  private:
+  void given(Bytes size) {
+    live.add(size);
+    allocations.fetch_add(1, std::memory_order_relaxed);
+  }
+
   std::atomic<Bytes> limit_{kUnlimited};
   std::atomic<Bytes> charged_{0};
 };

@@ -45,6 +45,8 @@ Json to_object(const Device& device) {
           {"total_bytes", device.total},
           {"limit_bytes", or_null(device.limit)},
           {"live_bytes", device.live},
+          {"requested_bytes", device.requested},
+          {"served_bytes", device.served},
           {"requested_peak_bytes", device.requested_peak},
           {"reserved_bytes", device.reserved},
           {"reserved_peak_bytes", device.reserved_peak},

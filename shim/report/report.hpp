@@ -31,6 +31,8 @@ struct Device {
   Bytes total = 0;
   std::optional<Bytes> limit;
   Bytes live = 0;
+  Bytes requested = 0;  // over all allocations, and of that:
+  Bytes served = 0;     // out of the arena, not by the driver
   Bytes requested_peak = 0;
   Bytes reserved = 0;
   Bytes reserved_peak = 0;

@@ -51,8 +51,7 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey 
         device.free_block(block.value().address, stream);
         throw;
       }
-      device.account.live.add(bytes);
-      device.account.allocations.fetch_add(1, std::memory_order_relaxed);
+      device.account.served(bytes);
       *out = block.value().address.value;
       return CUDA_SUCCESS;
     }
@@ -94,9 +93,7 @@ CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, 
   }
   record.origin = Origin::driver;
   enter({*out}, record);
-  device.account.reserved.add(bytes);
-  device.account.live.add(bytes);
-  device.account.allocations.fetch_add(1, std::memory_order_relaxed);
+  device.account.passed(bytes);
   return result;
 }
 

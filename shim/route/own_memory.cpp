@@ -20,9 +20,7 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
     return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, size, pass) : result;
   }
   mappings_.created(*handle, {device.ordinal, size});
-  device.account.reserved.add(size);
-  device.account.live.add(size);
-  device.account.allocations.fetch_add(1, std::memory_order_relaxed);
+  device.account.passed(size);
   return result;
 }
 
