@@ -1,0 +1,86 @@
+// Runs a client program on the simulated GPU and gathers the records of its processes.
+#include "tests/clients/client_run.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <sstream>
+
+namespace tidepool::test {
+namespace {
+
+Counts hooked_calls(const std::string& log) {
+  Counts counts;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    // A line is told from its beginning: parsing all of a hundred thousand would take longer than the run.
+    const std::string key = "\"entry\":\"";
+    const auto name = line.find(key) + key.size();
+    ++counts[line.substr(name, line.find('"', name) - name)];
+  }
+  return hooked_only(counts);
+}
+
+std::string pid_of(const std::filesystem::path& path) { return path.extension().string().substr(1); }
+
+}  // namespace
+
+const Process& ClientRun::only() const {
+  REQUIRE(processes.size() == 1);
+  return processes.begin()->second;
+}
+
+std::string python_of(const std::string& environment) {
+  const Outcome found = run({CLIENT_PYTHON, environment});
+  INFO("scripts/setup " << environment << " installs what is missing: " << found.err);
+  REQUIRE(found.exit_code == 0);
+  return found.out.substr(0, found.out.find('\n'));
+}
+
+ClientRun run_command(const std::vector<std::string>& command, const std::string& mode,
+                      const Environment& more) {
+  const ScratchFolder scratch;
+  Environment environment{
+      {"SIM_LOG", scratch.path("calls.%p")},
+      {"TIDEPOOL_REPORT", scratch.path("report.%p")},
+      // XLA compiles for a minute where two cores are shared, so each program is compiled once.
+      {"JAX_COMPILATION_CACHE_DIR", COMPILED},
+      {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"},
+      {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1"},
+      {"TF_CPP_MIN_LOG_LEVEL", "1"},
+  };
+  if (!mode.empty()) {
+    environment["TIDEPOOL_MODE"] = mode;
+    environment["LD_PRELOAD"] = preload_of(SHIM);
+  }
+  for (const auto& [name, value] : more) environment[name] = value;
+  std::vector<std::string> whole{SIMGPU};
+  whole.insert(whole.end(), command.begin(), command.end());
+  ClientRun result{run(whole, environment, std::chrono::minutes(10)), {}};
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path("."))) {
+    Process& process = result.processes[pid_of(entry.path())];
+    const std::string text = read_file(entry.path().string());
+    if (entry.path().stem() == "calls")
+      process.calls = hooked_calls(text);
+    else
+      process.report = nlohmann::json::parse(text, nullptr, false);
+  }
+  // A process that opened the driver and called nothing that is hooked has nothing to compare.
+  std::erase_if(result.processes, [](const auto& entry) {
+    return entry.second.calls.empty() && entry.second.report.is_null();
+  });
+  return result;
+}
+
+ClientRun run_client(const Client& client, const std::string& mode, const Environment& more) {
+  std::vector<std::string> command{python_of(client.name), PROGRAMS + ("/" + client.program)};
+  command.insert(command.end(), client.arguments.begin(), client.arguments.end());
+  Environment environment = client.variables;
+  for (const auto& [name, value] : more) environment[name] = value;
+  ClientRun result = run_command(command, mode, environment);
+  INFO(client.name << " in " << (mode.empty() ? "no shim" : mode) << ": " << result.outcome.out
+                   << result.outcome.err.substr(0, 4000));
+  REQUIRE(result.outcome.exit_code == 0);
+  return result;
+}
+
+}  // namespace tidepool::test

@@ -1,0 +1,136 @@
+// Every client in every mode, each a test case of its own: the same output and exit code as without the
+// shim, counts that agree with the simulator's log in both directions, process by process, and memory that
+// comes out of the arena where it can.
+#include <catch2/catch.hpp>
+
+#include "tests/clients/client_run.hpp"
+
+using namespace tidepool::test;
+
+namespace {
+
+const std::vector<std::string> kSmallGpt{"--steps", "6", "--width", "128", "--layers", "1"};
+
+// What the simulator saw of a process is what the shim says of it.
+void check_counts(const std::string& mode, const ClientRun& run) {
+  REQUIRE(!run.processes.empty());
+  for (const auto& [pid, process] : run.processes) {
+    INFO("process " << pid);
+    REQUIRE(process.report.is_object());
+    CHECK(hooked_only(process.report.at("driver_calls").get<Counts>()) == process.calls);
+    if (mode == "passthrough") CHECK(process.report.at("intercepted").get<Counts>() == process.calls);
+    CHECK(process.report.at("uncovered").empty());
+  }
+}
+
+// Why the arena serves less than it does elsewhere, by what a program allocates.
+enum class Unserved {
+  nothing,
+  own_mappings,  // by cuMemCreate: its handles map only whole, so they stay the driver's and are charged
+  unreported,    // its processes leave no report to tell
+};
+
+void check_served(const ClientRun& run, Unserved unserved) {
+  double requested = 0;
+  double served = 0;
+  for (const auto& [pid, process] : run.processes)
+    for (const auto& device : process.report.at("devices")) {
+      requested += device.at("requested_bytes").get<double>();
+      served += device.at("served_bytes").get<double>();
+    }
+  INFO("asked for " << requested << " bytes, served " << served);
+  REQUIRE(requested > 0);
+  if (unserved == Unserved::own_mappings)
+    CHECK(served < 0.05 * requested);
+  else
+    CHECK(served >= 0.95 * requested);
+}
+
+void check_every_mode(const Client& client, Unserved unserved = Unserved::nothing) {
+  const ClientRun plain = run_client(client, "");
+  REQUIRE(!plain.outcome.out.empty());
+  REQUIRE(!plain.processes.empty());
+  for (const std::string mode : {"off", "passthrough", "prealloc", "ondemand"}) {
+    const ClientRun run = run_client(client, mode);
+    INFO(client.name << " in " << mode << ", which wrote on stderr: " << run.outcome.err.substr(0, 4000));
+    CHECK(run.outcome.out == plain.outcome.out);
+    CHECK(run.processes.size() == plain.processes.size());
+    if (mode == "off" || unserved == Unserved::unreported) continue;
+    check_counts(mode, run);
+    if (mode != "passthrough") check_served(run, unserved);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("JAX 0.10.2 is the same in every mode", "[jax]") {
+  check_every_mode({"jax", "jax_gpt.py", kSmallGpt});
+}
+TEST_CASE("JAX 0.10.2 that grows is the same in every mode", "[jax-growing]") {
+  check_every_mode({"jax", "jax_gpt.py", kSmallGpt, {{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}},
+                   Unserved::own_mappings);
+}
+TEST_CASE("JAX 0.10.2 on the driver's pool is the same in every mode", "[jax-cuda-async]") {
+  check_every_mode({"jax", "jax_gpt.py", kSmallGpt, {{"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async"}}});
+}
+TEST_CASE("JAX 0.10.2 without a pool is the same in every mode", "[jax-platform]") {
+  check_every_mode({"jax", "jax_gpt.py", kSmallGpt, {{"XLA_PYTHON_CLIENT_ALLOCATOR", "platform"}}},
+                   Unserved::own_mappings);
+}
+TEST_CASE("JAX 0.10.1 is the same in every mode", "[jax-0.10.1]") {
+  check_every_mode({"jax-0.10.1", "jax_gpt.py", kSmallGpt});
+}
+TEST_CASE("TensorFlow is the same in every mode", "[tensorflow]") {
+  check_every_mode({"tensorflow", "tensorflow_classifier.py"});
+}
+TEST_CASE("TensorFlow that grows is the same in every mode", "[tensorflow-growing]") {
+  check_every_mode({"tensorflow", "tensorflow_classifier.py", {}, {{"TF_FORCE_GPU_ALLOW_GROWTH", "true"}}});
+}
+TEST_CASE("TensorFlow on the driver's pool is the same in every mode", "[tensorflow-cuda-async]") {
+  check_every_mode(
+      {"tensorflow", "tensorflow_classifier.py", {}, {{"TF_GPU_ALLOCATOR", "cuda_malloc_async"}}});
+}
+TEST_CASE("PyTorch is the same in every mode", "[torch]") {
+  check_every_mode({"torch", "torch_transformer.py"});
+}
+TEST_CASE("PyTorch on the driver's pool is the same in every mode", "[torch-cuda-async]") {
+  check_every_mode(
+      {"torch", "torch_transformer.py", {}, {{"PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync"}}});
+}
+TEST_CASE("PyTorch with expandable segments is the same in every mode", "[torch-expandable]") {
+  check_every_mode(
+      {"torch", "torch_transformer.py", {}, {{"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"}}},
+      Unserved::own_mappings);
+}
+TEST_CASE("numba-cuda is the same in every mode", "[numba]") {
+  check_every_mode({"numba", "numba_arrays.py"});
+}
+TEST_CASE("cuda-python is the same in every mode", "[cuda-python]") {
+  check_every_mode({"cuda-python", "cuda_python_calls.py"});
+}
+TEST_CASE("tinygrad is the same in every mode", "[tinygrad]") {
+  check_every_mode({"tinygrad", "tinygrad_tensors.py"});
+}
+TEST_CASE("taichi, loaded with RTLD_DEEPBIND, is the same in every mode", "[taichi]") {
+  check_every_mode({"taichi", "taichi_fields.py"});
+}
+TEST_CASE("JAX in a Jupyter kernel is the same in every mode", "[jupyter]") {
+  check_every_mode({"jupyter", "notebook.py"});
+}
+TEST_CASE("workers of multiprocessing by fork are the same in every mode, and leave no report", "[fork]") {
+  // They end by _exit, which runs no exit handler; a wrapper of _exit would run in signal handlers too.
+  const Client workers{"cuda-python", "processes.py", {"--start", "fork"}};
+  check_every_mode(workers, Unserved::unreported);
+  const ClientRun run = run_client(workers, "ondemand");
+  for (const auto& [pid, process] : run.processes) {
+    INFO("process " << pid);
+    CHECK(process.calls.count("cuMemCreate") == 1);
+    CHECK(process.calls.count("cuMemAlloc_v2") == 0);
+  }
+}
+TEST_CASE("workers of multiprocessing by spawn are the same in every mode", "[spawn]") {
+  check_every_mode({"cuda-python", "processes.py", {"--start", "spawn"}});
+}
+TEST_CASE("JAX and TensorFlow in one process are the same in every mode", "[jax-tensorflow]") {
+  check_every_mode({"jax-tensorflow", "jax_and_tensorflow.py"});
+}
