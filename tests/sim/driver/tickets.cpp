@@ -36,6 +36,15 @@ SIM_EXPORT size_t simTails(SimTail* tails, size_t room) {
   return count;
 }
 
+SIM_EXPORT int simTailOf(CUstream stream, int per_thread, SimTail* tail) {
+  if (!running()) return 0;
+  const Quiet lock(driver_mutex());
+  const Stream* found = stream_of(stream, per_thread);
+  if (!found) return 0;
+  *tail = {found->context->id, found->lane->id, found->lane->issued};
+  return 1;
+}
+
 SIM_EXPORT int simTicketDone(unsigned long long stream, unsigned long long ticket) {
   if (!running()) return 1;
   const Quiet lock(driver_mutex());
@@ -49,6 +58,27 @@ SIM_EXPORT int simTicketOrdered(unsigned long long stream, unsigned long long ti
   if (timeline().done(stream, ticket)) return 1;
   const Stream* on = stream_of(next, per_thread);
   return on && timeline().ordered(stream, ticket, *on->lane);
+}
+
+SIM_EXPORT int simCapturing(CUstream stream, int per_thread) {
+  if (!running()) return 0;
+  const Quiet lock(driver_mutex());
+  const Stream* found = stream_of(stream, per_thread);
+  return found && found->capture;
+}
+
+SIM_EXPORT unsigned long long simContextId(CUcontext context) {
+  if (!running()) return 0;
+  const Quiet lock(driver_mutex());
+  const Context* found = state().find_context(context ? context : current_handle());
+  return found ? found->id : 0;
+}
+
+SIM_EXPORT unsigned long long simPrimaryContextId(int device) {
+  if (!running()) return 0;
+  const Quiet lock(driver_mutex());
+  const auto ordinal = static_cast<std::size_t>(device);
+  return valid_device(device) && state().primary_active[ordinal] ? state().primary[ordinal]->id : 0;
 }
 
 SIM_EXPORT size_t simPending(void) {

@@ -22,6 +22,9 @@ typedef struct SimTail {
  * and returns how many there are. */
 size_t simTails(SimTail* tails, size_t room);
 
+/* The same of one stream, whether or not its work is done; NULL and per_thread as below. 0: no such stream. */
+int simTailOf(CUstream stream, int per_thread, SimTail* tail);
+
 /* Whether the operation has ended. */
 int simTicketDone(unsigned long long stream, unsigned long long ticket);
 
@@ -29,6 +32,14 @@ int simTicketDone(unsigned long long stream, unsigned long long ticket);
  * the stream itself, events, the legacy stream's rules, context events. NULL and the special handles are
  * those of the calling thread's current context; per_thread says what NULL means. Unknown streams: 0. */
 int simTicketOrdered(unsigned long long stream, unsigned long long ticket, CUstream next, int per_thread);
+
+/* Whether the stream is part of a capture. */
+int simCapturing(CUstream stream, int per_thread);
+
+/* What cuCtxGetId says of a context, of the calling thread's current one for NULL; 0: there is none. */
+unsigned long long simContextId(CUcontext context);
+/* Of the device's primary context; 0: it is not active. */
+unsigned long long simPrimaryContextId(int device);
 
 /* How many operations are not done. */
 size_t simPending(void);
