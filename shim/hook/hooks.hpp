@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "shim/driver/cuda.hpp"
 
@@ -16,10 +17,11 @@ enum class Hook : std::uint16_t {
 struct HookRow {
   const char* symbol;
   int version;
+  bool counted;  // launches are not, see pass_first
 };
 
 inline constexpr HookRow kHooks[] = {
-#define HOOK(symbol, family, version) {#symbol, version},
+#define HOOK(symbol, family, version) {#symbol, version, std::string_view(#family) != "launch"},
 #include "shim/hook/hooks.def"
 };
 inline constexpr std::size_t kHookCount = sizeof(kHooks) / sizeof(kHooks[0]);
@@ -28,10 +30,10 @@ constexpr std::size_t index_of(Hook hook) { return static_cast<std::size_t>(hook
 
 template <Hook hook>
 struct SignatureOf;
-#define HOOK(symbol, family, version)  \
-  template <>                          \
-  struct SignatureOf<Hook::symbol> {   \
-    using type = decltype(::symbol);   \
+#define HOOK(symbol, family, version) \
+  template <>                         \
+  struct SignatureOf<Hook::symbol> {  \
+    using type = decltype(::symbol);  \
   };
 #include "shim/hook/hooks.def"
 

@@ -46,6 +46,12 @@ CUresult cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
   return forward<Hook::cuMemHostRegister_v2>(p, bytesize, Flags);
 }
 CUresult cuMemHostUnregister(void* p) { return forward<Hook::cuMemHostUnregister>(p); }
+CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1* pdptr, void* p, unsigned int Flags) {
+  return forward<Hook::cuMemHostGetDevicePointer>(pdptr, p, Flags);
+}
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* pdptr, void* p, unsigned int Flags) {
+  return forward<Hook::cuMemHostGetDevicePointer_v2>(pdptr, p, Flags);
+}
 
 CUresult cuArrayCreate(CUarray* pHandle, const CUDA_ARRAY_DESCRIPTOR_v1* pAllocateArray) {
   return forward<Hook::cuArrayCreate>(pHandle, pAllocateArray);

@@ -26,6 +26,11 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute*
   return serve<Hook::cuPointerGetAttributes, &Router::pointer_attributes>(numAttributes, attributes, data,
                                                                           ptr);
 }
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  return serve<Hook::cuPointerSetAttribute>(
+      [&](Router& router, const Pass& pass) { return router.set_pointer_attribute(attribute, ptr, pass); },
+      value, attribute, ptr);
+}
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle* pHandle, CUdeviceptr dptr) {
   return serve<Hook::cuIpcGetMemHandle>(

@@ -91,7 +91,7 @@ std::vector<std::string> describe_uncovered() {
                     (own_namespace
                          ? " was not noticed: calls to it, if there were any, are not counted"
                          : " is in a namespace of its own (dlmopen): calls to it, if there were any, "
-                           "are not counted; `tidepool run --audit` counts them"));
+                           "are not counted; `tidepool run --audit` counts up to three at a time"));
   });
   for (std::size_t i = kDriver + 1; i < kCopies; ++i)
     if (copies[i].adopted.load(std::memory_order_acquire))

@@ -48,5 +48,12 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
                                         CUmemAllocationHandleType shHandleType) {
   return forward<Hook::cuMemImportFromShareableHandle>(handle, osHandle, shHandleType);
 }
+CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
+  return forward<Hook::cuMemGetAccess>(flags, location, ptr);
+}
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* prop,
+                                                CUmemGenericAllocationHandle handle) {
+  return forward<Hook::cuMemGetAllocationPropertiesFromHandle>(prop, handle);
+}
 
 #pragma GCC visibility pop

@@ -35,8 +35,7 @@ bool answer(CUpointer_attribute attribute, Address begin, const Record& record, 
 std::optional<Router::Found> Router::find(Address inside) {
   Device* device = owner_of(inside);
   if (device == nullptr) return std::nullopt;
-  const std::optional<Block> block =
-      device->with_policy([&](Policy& policy) { return policy.find(inside); });
+  const std::optional<Block> block = device->with_policy([&](Policy& policy) { return policy.find(inside); });
   if (!block) return std::nullopt;
   const std::optional<Record> record = ledger_.find(block->address);
   if (!record) return std::nullopt;
@@ -91,11 +90,27 @@ CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attribu
   return result;
 }
 
+// Mapped pages cannot be made to wait for copies (openucx/ucx#9895), so libraries that ask for it fail as the
+// driver says; what helps them is named.
+CUresult Router::set_pointer_attribute(CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass) {
+  if (owner_of({pointer}) == nullptr) return pass();
+  const std::optional<Found> found = find({pointer});
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = pass();
+  if (result != CUDA_SUCCESS && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
+      found->record.kind == Kind::synchronous)
+    log::warn(
+        "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS cannot be set on memory of the arena; set "
+        "TIDEPOOL_BACKING=native");
+  return result;
+}
+
 CUresult Router::export_ipc(CUdeviceptr pointer, const Pass& pass) {
   const CUresult result = pass();
   if (result != CUDA_SUCCESS && find({pointer}))
-    log::warn("cuIpcGetMemHandle: memory of the arena cannot be shared with another process yet; "
-              "set TIDEPOOL_BACKING=native");
+    log::warn(
+        "cuIpcGetMemHandle: memory of the arena cannot be shared with another process yet; "
+        "set TIDEPOOL_BACKING=native");
   return result;
 }
 

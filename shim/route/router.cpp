@@ -52,4 +52,8 @@ CUresult Router::pass_on(const Pass& pass) {
   return result == CUDA_ERROR_OUT_OF_MEMORY && hand_back_cache() ? pass() : result;
 }
 
+CUresult Router::retry_with_memory(const Pass& pass) {
+  return hand_back_cache() ? pass() : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 }  // namespace tidepool

@@ -59,6 +59,7 @@ class Router {
   CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass);
   CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
                               CUdeviceptr pointer, const Pass& pass);
+  CUresult set_pointer_attribute(CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass);
   CUresult export_ipc(CUdeviceptr pointer, const Pass& pass);
 
   // Contexts and captures (lifetime.cpp)
@@ -71,6 +72,8 @@ class Router {
 
   // Any other entry: when the driver is out of memory, hands it what we cache and asks once more.
   CUresult pass_on(const Pass& pass);
+  // The same for a call that the driver has answered so once already.
+  CUresult retry_with_memory(const Pass& pass);
 
   // The devices of the process; empty before the first allocation.
   const std::vector<std::unique_ptr<Device>>& devices() const;

@@ -2,6 +2,7 @@
 #include "tests/preload/harness.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 namespace tidepool::test {
@@ -15,6 +16,12 @@ std::map<std::string, std::uint64_t> count_entries(const std::string& log) {
   return counts;
 }
 
+// Another one than the build's, for a tool that proves that tests fail without a part of it.
+std::string shim_under_test() {
+  const char* other = std::getenv("SHIM_UNDER_TEST");
+  return other == nullptr ? SHIM : other;
+}
+
 }  // namespace
 
 Run run_on_simulator(const std::vector<std::string>& command, const std::string& mode,
@@ -25,7 +32,7 @@ Run run_on_simulator(const std::vector<std::string>& command, const std::string&
                           {"TIDEPOOL_REPORT", scratch.path("report")}};
   if (!mode.empty()) {
     environment["TIDEPOOL_MODE"] = mode;
-    environment["LD_PRELOAD"] = preload_of(SHIM);
+    environment["LD_PRELOAD"] = preload_of(shim_under_test());
   }
   for (const auto& [name, value] : more) environment[name] = value;
   Run run{test::run(command, environment, patience), {}, count_entries(read_file(scratch.path("calls")))};
@@ -34,11 +41,34 @@ Run run_on_simulator(const std::vector<std::string>& command, const std::string&
   return run;
 }
 
-const std::vector<std::string>& hook_names() {
-  static const std::vector<std::string> names{
-#define HOOK(symbol, family, version) #symbol,
+namespace {
+
+struct Hook {
+  const char* name;
+  const char* family;
+};
+
+const Hook kHooks[] = {
+#define HOOK(symbol, family, version) {#symbol, #family},
 #include "shim/hook/hooks.def"
-  };
+};
+
+std::vector<std::string> names_of(bool launches) {
+  std::vector<std::string> names;
+  for (const Hook& hook : kHooks)
+    if ((hook.family == std::string("launch")) == launches) names.emplace_back(hook.name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<std::string>& hook_names() {
+  static const std::vector<std::string> names = names_of(false);
+  return names;
+}
+
+const std::vector<std::string>& launch_names() {
+  static const std::vector<std::string> names = names_of(true);
   return names;
 }
 

@@ -21,10 +21,11 @@ Run run_on_simulator(const std::vector<std::string>& command, const std::string&
                      const Environment& more = {},
                      std::chrono::seconds patience = std::chrono::minutes(2));
 
-// The entries of hooks.def.
+// The entries of hooks.def that are counted, and the launches, which are not.
 const std::vector<std::string>& hook_names();
+const std::vector<std::string>& launch_names();
 
-// counts[entry] for every hooked entry that is not 0.
+// counts[entry] for every counted entry that is not 0.
 std::map<std::string, std::uint64_t> hooked_only(const std::map<std::string, std::uint64_t>& counts);
 
 }  // namespace tidepool::test

@@ -12,9 +12,12 @@ const Environment kAudited{{"LD_AUDIT", COMPANION}};
 
 std::vector<Cell> cells(const std::vector<std::string>& openings, int rounds) {
   std::vector<Cell> all;
-  for (const std::string& driver : kDrivers)
-    for (const std::string& client : kClients)
-      for (const std::string& opening : openings) all.push_back({client, opening, driver, rounds});
+  for (const std::string& opening : openings) {
+    for (const std::string& driver : kDrivers)
+      for (const std::string& client : kClients) all.push_back({client, opening, driver, rounds});
+    // Asks for a version, which one of the drivers has.
+    all.push_back({"by_dlvsym", opening, MINIDRIVER, rounds});
+  }
   return all;
 }
 

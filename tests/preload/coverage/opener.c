@@ -16,6 +16,8 @@ static void* open_client(const char* how, const char* library) {
   if (strcmp(how, "lazy") == 0) return dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   if (strcmp(how, "deepbind") == 0) return dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (strcmp(how, "lazy-deepbind") == 0) return dlopen(library, RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (strcmp(how, "deepbind-base") == 0)
+    return dlmopen(LM_ID_BASE, library, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (strcmp(how, "namespace") == 0) return dlmopen(LM_ID_NEWLM, library, RTLD_NOW | RTLD_LOCAL);
   if (strcmp(how, "by-libc") == 0) {
     void* (*open_by_libc)(const char*, int);

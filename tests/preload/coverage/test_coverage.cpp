@@ -7,7 +7,7 @@
 using namespace tidepool::test;
 
 TEST_CASE("no call of a client library passes unseen, however it reaches the driver and is opened") {
-  for (const Cell& cell : cells({"now", "lazy", "deepbind", "lazy-deepbind", "by-libc"}))
+  for (const Cell& cell : cells({"now", "lazy", "deepbind", "lazy-deepbind", "deepbind-base", "by-libc"}))
     check_covered(cell, {"off", "passthrough", "ondemand"});
 }
 
@@ -18,12 +18,16 @@ TEST_CASE("a driver that is closed and loaded again, perhaps elsewhere, is not c
 TEST_CASE("the audit companion sees every client library, in a namespace of its own too") {
   for (const Cell& cell : cells({"now", "lazy", "deepbind", "lazy-deepbind", "namespace"}))
     check_covered(cell, {"off", "passthrough", "ondemand"}, kAudited);
-  for (const Cell& cell : cells({"namespace", "deepbind"}, 3)) check_covered(cell, {"passthrough"}, kAudited);
+  // More rounds than there is room for copies at once: those that are closed make room. (A client that opens
+  // the driver by itself does not close it.)
+  for (const Cell& cell : cells({"namespace", "deepbind"}, 5))
+    if (!cell.client.starts_with("by_") || cell.opening != "namespace")
+      check_covered(cell, {"passthrough"}, kAudited);
 }
 
 TEST_CASE("a driver in a namespace of its own is named as not seen, and as counted with the companion") {
   for (const Cell& cell : cells({"namespace"})) {
-    if (cell.client == "by_dlsym" || cell.client == "by_procaddress") continue;
+    if (cell.client.starts_with("by_")) continue;
     const Run plain = open_client(cell, "");
     const Run unseen = open_client(cell, "ondemand");
     INFO(name_of(cell) << ": " << unseen.outcome.out << unseen.outcome.err);

@@ -1,0 +1,91 @@
+// Calls every entry of hooks.def, by dlsym and by cuGetProcAddress at the version of its row, with arguments
+// that mean nothing: zeros, and pointers to zeros. What the driver answers does not matter, only that it is
+// asked. Made from the table, so a new row is called without a line here.
+//
+//   every_hook             all of them
+//   every_hook NAME        this one, in a process whose memory was used and given back before
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "tests/preload/victims/driver.hpp"
+
+namespace {
+
+alignas(64) unsigned char zeros[1 << 16];
+
+template <typename T>
+concept Complete = requires { sizeof(T); };
+
+// A handle is a pointer to a type that nobody knows: null. Any other pointer may be read or written.
+template <typename T>
+T nothing() {
+  if constexpr (!std::is_pointer_v<T>) {
+    return T{};
+  } else if constexpr (std::is_void_v<std::remove_pointer_t<T>> || Complete<std::remove_pointer_t<T>>) {
+    return reinterpret_cast<T>(zeros);
+  } else {
+    return nullptr;
+  }
+}
+
+template <typename Signature>
+struct Call;
+template <typename... Parameters>
+struct Call<CUresult(Parameters...)> {
+  static void make(void* entry) {
+    std::memset(zeros, 0, sizeof zeros);
+    reinterpret_cast<CUresult (*)(Parameters...)>(entry)(nothing<Parameters>()...);
+  }
+};
+
+struct Row {
+  const char* symbol;
+  int version;
+  void (*call)(void* entry);
+};
+
+const Row kRows[] = {
+#define HOOK(symbol, family, version) {#symbol, version, &Call<decltype(::symbol)>::make},
+#include "shim/hook/hooks.def"
+};
+
+void* by_procaddress(const Row& row) {
+  std::string base = row.symbol;
+  const bool per_thread = base.ends_with("_ptsz");
+  if (per_thread) base.resize(base.size() - 5);
+  if (const auto abi = base.rfind("_v"); abi != std::string::npos && abi + 3 == base.size()) base.resize(abi);
+  void* entry = nullptr;
+  OK(CU(cuGetProcAddress_v2)(base.c_str(), &entry, row.version,
+                             per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                        : CU_GET_PROC_ADDRESS_LEGACY_STREAM,
+                             nullptr));
+  return entry;
+}
+
+void call_all() {
+  for (const Row& row : kRows) {
+    void* entry = dlsym(driver_handle(), row.symbol);
+    void* asked_for = by_procaddress(row);
+    if (entry != asked_for) std::printf("%s: two answers\n", row.symbol);
+    row.call(entry);
+    row.call(asked_for);
+  }
+}
+
+void call_one(const char* name) {
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAlloc_v2)(&block, 64 * kMiB));
+  OK(CU(cuMemFree_v2)(block));
+  for (const Row& row : kRows)
+    if (std::strcmp(row.symbol, name) == 0) row.call(dlsym(driver_handle(), name));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  start_driver();
+  count == 2 ? call_one(arguments[1]) : call_all();
+  std::printf("done\n");
+  return 0;
+}
