@@ -57,7 +57,6 @@ bool overlaps(const Work& work, std::uint64_t base, std::uint64_t bytes) {
 
 // Whether a kernel of the context may use the block.
 bool has_access(const Context& context, const Block& block, bool writes) {
-  if (!block.accessible) return false;
   const unsigned bit = 1u << context.device;
   switch (block.kind) {
     case Block::Kind::mapped: return (writes ? block.writers : block.readers) & bit;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "layout.hpp"
 #include "rules.hpp"
@@ -84,11 +85,16 @@ std::uint64_t Device::allocate(std::uint64_t bytes) {
   if (!size || size < bytes) return 0;
   if (!is_small(bytes)) return take_pages(large_, size);
   if (const std::uint64_t base = small_.take(size, unit)) return base;
-  const std::uint64_t fresh = take_pages(large_, page);
-  if (!fresh) return 0;
-  small_.give(fresh, page);
-  small_.take_at(fresh, size);
+  const std::uint64_t fresh = take_shared_page();
+  if (fresh && size < page) small_.give(fresh + size, page - size);
   return fresh;
+}
+
+// The last page that small blocks had to themselves comes first: it lies aside for them.
+std::uint64_t Device::take_shared_page() {
+  if (!spare_) return take_pages(large_, page);
+  if (!Machine::instance().acquire(partition_, page)) return 0;
+  return std::exchange(spare_, 0);
 }
 
 void Device::release(std::uint64_t base, std::uint64_t bytes) {
@@ -99,12 +105,15 @@ void Device::release(std::uint64_t base, std::uint64_t bytes) {
     Machine::instance().release(partition_, size);
     return;
   }
-  small_.give(base, size);
+  const auto [start, length] = small_.give(base, size);
   const std::uint64_t whole = base / page * page;
-  if (small_.take_at(whole, page)) {  // nobody is left on this page
+  if (start > whole || start + length < whole + page) return;
+  small_.take_at(whole, page);  // nobody is left on this page
+  if (spare_)
     large_.give(whole, page);
-    Machine::instance().release(partition_, page);
-  }
+  else
+    spare_ = whole;
+  Machine::instance().release(partition_, page);
 }
 
 bool Device::charge(std::uint64_t bytes) { return Machine::instance().acquire(partition_, bytes); }

@@ -43,6 +43,7 @@ class Device {
 
  private:
   std::uint64_t take_pages(Ranges& from, std::uint64_t bytes);
+  std::uint64_t take_shared_page();
   void punch(std::uint64_t offset, std::uint64_t bytes);
 
   int ordinal_;
@@ -50,9 +51,10 @@ class Device {
   int file_ = -1;
   std::uint64_t heap_base_ = 0;
   std::uint64_t heap_bytes_ = 0;
-  Ranges large_;    // whole free pages of the heap, without budget
-  Ranges small_;    // free pieces of pages that small allocations share, with budget
-  Ranges offsets_;  // free offsets behind the heap, without budget
+  Ranges large_;             // whole free pages of the heap, without budget
+  Ranges small_;             // free pieces of pages that small allocations share, with budget
+  std::uint64_t spare_ = 0;  // such a page that is empty, without budget; 0: none
+  Ranges offsets_;           // free offsets behind the heap, without budget
 };
 
 }  // namespace sim

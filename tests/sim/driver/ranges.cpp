@@ -11,13 +11,13 @@ void Ranges::add(std::uint64_t base, std::uint64_t size) {
   total_ += size;
 }
 
-void Ranges::drop(std::map<std::uint64_t, std::uint64_t>::iterator at) {
+void Ranges::drop(ByBase::iterator at) {
   total_ -= at->second;
   by_size_.erase({at->second, at->first});
   by_base_.erase(at);
 }
 
-void Ranges::give(std::uint64_t base, std::uint64_t size) {
+std::pair<std::uint64_t, std::uint64_t> Ranges::give(std::uint64_t base, std::uint64_t size) {
   auto next = by_base_.lower_bound(base);
   if (next != by_base_.begin()) {
     auto before = std::prev(next);
@@ -32,9 +32,11 @@ void Ranges::give(std::uint64_t base, std::uint64_t size) {
     drop(next);
   }
   add(base, size);
+  return {base, size};
 }
 
 std::uint64_t Ranges::take(std::uint64_t size, std::uint64_t alignment) {
+  if (by_base_.empty()) return 0;
   for (auto at = by_size_.lower_bound({size, 0}); at != by_size_.end(); ++at) {
     const std::uint64_t base = round_up(at->second, alignment);
     if (base + size > at->second + at->first) continue;

@@ -39,7 +39,8 @@ struct Block {
 // Imported from a pool of another process: freed like the pool's own (cuda.h, cuMemPoolImportPointer).
 inline bool from_pool(const Block& block) { return block.kind == Block::Kind::imported && block.pool; }
 
-using Blocks = std::map<std::uint64_t, Block>;
+using Blocks = std::map<std::uint64_t, Block, std::less<std::uint64_t>,
+                        NodeStore<std::pair<const std::uint64_t, Block>>>;
 
 struct State {
   std::vector<std::unique_ptr<Device>> devices;

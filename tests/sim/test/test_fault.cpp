@@ -22,6 +22,7 @@ CUdeviceptr mapping(bool with_access) {
 
 TEST_CASE("a kernel's illegal access breaks its context for good, and no other one") {
   OwnContext bystander;
+  const Kernels others;
   OwnContext context;
   const Kernels kernels;
   const CUstream stream = new_stream(), second = new_stream();
@@ -59,9 +60,10 @@ TEST_CASE("a kernel's illegal access breaks its context for good, and no other o
   CHECK(more == 77);
   CHECK(CU(cuMemsetD8_v2)(block, 1, 1) == illegal);
   CHECK(kernels.launch("sim_spin", stream, {1}) == illegal);
-  CHECK(peek(block) == 0);  // what was queued ended with the context
   REQUIRE(CU(cuCtxSetCurrent)(bystander.handle) == CUDA_SUCCESS);
+  others.spin(nullptr, 2 * long_time);
   CHECK(CU(cuCtxSynchronize)() == CUDA_SUCCESS);
+  CHECK(peek(block) == 0);  // what was queued beside it ended with the context
   const CUcontext broken = context.handle;
   context.handle = nullptr;
   CHECK(CU(cuCtxDestroy_v2)(broken) == CUDA_SUCCESS);
