@@ -2,18 +2,22 @@
 #include "tests/preload/harness.hpp"
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <sstream>
 
 namespace tidepool::test {
 namespace {
 
-std::map<std::string, std::uint64_t> count_entries(const std::string& log) {
-  std::map<std::string, std::uint64_t> counts;
+void read_log(const std::string& log, Run& run) {
   std::istringstream lines(log);
-  for (std::string line; std::getline(lines, line);)
-    ++counts[nlohmann::json::parse(line).at("entry").get<std::string>()];
-  return counts;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json entry = nlohmann::json::parse(line);
+    if (const auto violation = entry.find("violation"); violation != entry.end())
+      run.violations.push_back(violation->get<std::string>());
+    else
+      ++run.calls[entry.at("entry").get<std::string>()];
+  }
 }
 
 // Another one than the build's, for a tool that proves that tests fail without a part of it.
@@ -29,13 +33,16 @@ Run run_on_simulator(const std::vector<std::string>& command, const std::string&
   const ScratchFolder scratch;
   Environment environment{{"LD_LIBRARY_PATH", SIMULATOR_LIBRARIES},
                           {"SIM_LOG", scratch.path("calls")},
+                          {"SIM_DETECT", "all"},
                           {"TIDEPOOL_REPORT", scratch.path("report")}};
   if (!mode.empty()) {
     environment["TIDEPOOL_MODE"] = mode;
     environment["LD_PRELOAD"] = preload_of(shim_under_test());
   }
   for (const auto& [name, value] : more) environment[name] = value;
-  Run run{test::run(command, environment, patience), {}, count_entries(read_file(scratch.path("calls")))};
+  Run run{test::run(command, environment, patience), {}, {}, {}};
+  read_log(read_file(scratch.path("calls")), run);
+  CHECK(run.violations == std::vector<std::string>{});
   run.report = nlohmann::json::parse(read_file(scratch.path("report")), nullptr, false);
   if (run.report.is_discarded()) run.report = nullptr;
   return run;

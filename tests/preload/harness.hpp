@@ -14,9 +14,11 @@ struct Run {
   Outcome outcome;
   nlohmann::json report;                      // null if none was written
   std::map<std::string, std::uint64_t> calls;  // the simulator's log by entry
+  std::vector<std::string> violations;         // what its detector says of memory in use
 };
 
-// The simulator's variables and, with a mode, the shim in that mode. No mode: without the shim.
+// The simulator's variables and, with a mode, the shim in that mode. No mode: without the shim. Fails the
+// test if memory went while the device used it.
 Run run_on_simulator(const std::vector<std::string>& command, const std::string& mode,
                      const Environment& more = {},
                      std::chrono::seconds patience = std::chrono::minutes(2));
