@@ -68,24 +68,20 @@ struct CopyWrapper<copy, Hook::cuGetProcAddress_v2,
   }
 };
 
-template <std::size_t copy, Hook hook>
-void* address_of_wrapper() {
-  return reinterpret_cast<void*>(&CopyWrapper<copy, hook>::call);
-}
-
 }  // namespace
 
+// Written out, so that the table is made by the linker and not at every start of every process.
 void* const copy_wrappers[kCopies - 1][kHookCount] = {
     {
-#define HOOK(symbol, family, version) address_of_wrapper<1, Hook::symbol>(),
+#define HOOK(symbol, family, version) reinterpret_cast<void*>(&CopyWrapper<1, Hook::symbol>::call),
 #include "shim/hook/hooks.def"
     },
     {
-#define HOOK(symbol, family, version) address_of_wrapper<2, Hook::symbol>(),
+#define HOOK(symbol, family, version) reinterpret_cast<void*>(&CopyWrapper<2, Hook::symbol>::call),
 #include "shim/hook/hooks.def"
     },
     {
-#define HOOK(symbol, family, version) address_of_wrapper<3, Hook::symbol>(),
+#define HOOK(symbol, family, version) reinterpret_cast<void*>(&CopyWrapper<3, Hook::symbol>::call),
 #include "shim/hook/hooks.def"
     },
 };

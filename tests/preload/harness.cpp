@@ -9,6 +9,14 @@
 namespace tidepool::test {
 namespace {
 
+// Another one than the build's, for a tool that proves that tests fail without a part of it.
+std::string shim_under_test() {
+  const char* other = std::getenv("SHIM_UNDER_TEST");
+  return other == nullptr ? SHIM : other;
+}
+
+}  // namespace
+
 void read_log(const std::string& log, Run& run) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
@@ -19,14 +27,6 @@ void read_log(const std::string& log, Run& run) {
       ++run.calls[entry.at("entry").get<std::string>()];
   }
 }
-
-// Another one than the build's, for a tool that proves that tests fail without a part of it.
-std::string shim_under_test() {
-  const char* other = std::getenv("SHIM_UNDER_TEST");
-  return other == nullptr ? SHIM : other;
-}
-
-}  // namespace
 
 Run run_on_simulator(const std::vector<std::string>& command, const std::string& mode,
                      const Environment& more, std::chrono::seconds patience) {

@@ -23,6 +23,9 @@ Run run_on_simulator(const std::vector<std::string>& command, const std::string&
                      const Environment& more = {},
                      std::chrono::seconds patience = std::chrono::minutes(2));
 
+// Adds what a log of the simulator's tells.
+void read_log(const std::string& log, Run& run);
+
 // The entries of hooks.def that are counted, and the launches, which are not.
 const std::vector<std::string>& hook_names();
 const std::vector<std::string>& launch_names();

@@ -25,6 +25,13 @@ TEST_CASE("dladdr names a driver's entry as it does without the shim") {
     CHECK(run_on_simulator({NAMES}, mode).outcome.out == plain.outcome.out);
 }
 
+TEST_CASE("the loader sees who asks it: RTLD_NEXT and a RUNPATH are those of the caller") {
+  const Run plain = run_on_simulator({CALLERS}, "");
+  REQUIRE(plain.outcome.out == "11 22 4\n11 22 4\n");
+  for (const std::string mode : {"off", "passthrough", "ondemand"})
+    CHECK(run_on_simulator({CALLERS}, mode).outcome.out == plain.outcome.out);
+}
+
 TEST_CASE("a driver that is opened by another file name, as taichi does, is seen") {
   for (const std::string opening : {"lazy", "deepbind"})
     for (const std::string& driver : kDrivers)
