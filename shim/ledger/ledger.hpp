@@ -32,6 +32,7 @@ struct Record {
   Kind kind = Kind::synchronous;
   std::uint64_t context = 0;  // CUcontext of a synchronous block
   std::uint64_t pool = 0;     // CUmemoryPool of a stream-ordered block
+  bool of_share = false;      // taken of the share of JAX's pool
   std::uint64_t number = 0;   // unique for the life of the process, as CU_POINTER_ATTRIBUTE_BUFFER_ID is
 };
 

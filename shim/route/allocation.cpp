@@ -115,6 +115,7 @@ void Router::forget(const Record& record) {
   Device& device = device_at(record.device);
   device.account.live.subtract(record.requested);
   device.account.frees.fetch_add(1, std::memory_order_relaxed);
+  if (record.of_share) device.pool_share.give_back(record.requested);
   if (record.origin == Origin::arena) return;
   device.account.reserved.subtract(record.requested);
   device.account.give_back(record.requested);

@@ -132,6 +132,7 @@ void Device::build_arena() {
     if (driver.cuMemGetInfo_v2(&free, &all) != CUDA_SUCCESS) free = total;
     const auto wanted = static_cast<Bytes>(settings_.fraction * static_cast<double>(total));
     config.initial = std::min({wanted, account.limit(), Bytes{free}}) / kPage * kPage;
+    preallocated_ = config.initial;
   }
   policy_ = make_policy(mode_name(settings_.mode), config, backing_);
   has_policy_.store(policy_ != nullptr, std::memory_order_release);

@@ -18,6 +18,7 @@
 #include "shim/report/report.hpp"
 #include "shim/route/gate.hpp"
 #include "shim/route/reservation.hpp"
+#include "shim/route/share.hpp"
 
 namespace tidepool {
 
@@ -59,7 +60,9 @@ class Device {
   Bytes total = 0;
   Account account;
   Reservation reservation;
+  PoolShare pool_share;
   std::atomic<bool> warned_of_arena{false};
+  std::atomic<bool> warned_of_share{false};
 
   // Builds the arena at the first call. False: this device has none (the mode, or no virtual memory
   // calls), everything is passed on.
@@ -72,6 +75,9 @@ class Device {
     const std::lock_guard hold(lock_);
     return use(*policy_);
   }
+
+  // What the arena took when it was built.
+  Bytes preallocated() const { return preallocated_; }
 
   // Gives a block back to the arena; see Policy::free.
   void free_block(Address address, StreamKey stream);
@@ -94,6 +100,7 @@ class Device {
   const Settings& settings_;
   std::mutex build_lock_;
   std::atomic<bool> built_{false};
+  Bytes preallocated_ = 0;
   VmmBacking physical_;
   AccountedBacking backing_;
   std::mutex lock_;

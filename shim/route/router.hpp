@@ -115,6 +115,7 @@ class Router {
   // stream_ordered.cpp
   std::optional<Address> open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, CUstream stream);
   void back_reservations();
+  CUresult refuse_beyond_share(Device& device, Bytes bytes, const Pass& pass);
   bool close_reservation(Device& device, Address address);
   Device* device_of(CUstream stream);
   bool is_capturing(CUstream stream, bool per_thread_stream);

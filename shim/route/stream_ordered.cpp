@@ -1,6 +1,8 @@
 // The stream-ordered family: cuMemAllocAsync, its pools, and the streams that carry it.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
 
@@ -72,13 +74,16 @@ std::optional<Address> Router::open_reservation(Device& device, Bytes bytes, CUm
                                                 CUstream stream) {
   if (!reservation_may_come_.exchange(false)) return std::nullopt;
   cuuint64_t threshold = 0;
-  if (pool == nullptr || driver.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) !=
-                             CUDA_SUCCESS || threshold != bytes)
+  if (pool == nullptr ||
+      driver.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) != CUDA_SUCCESS ||
+      threshold != bytes)
     return std::nullopt;
   // A share that is taken at the first allocation is taken at this one, for the stream's next requests.
   const Result<Block> first = device.with_policy(
       [&](Policy& policy) { return policy.allocate({.size = kMiB, .stream = key_of(stream, false)}); });
   if (first) device.free_block(first.value().address, key_of(stream, false));
+  // A pool of our own making that is larger was asked for by TIDEPOOL_FRACTION.
+  device.pool_share.set(std::max(Bytes{bytes}, device.preallocated()));
   return device.with_policy([&](Policy&) { return device.reservation.open(bytes); });
 }
 
@@ -103,11 +108,8 @@ CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPoo
   if (out == nullptr || bytes == 0 || is_capturing(stream, per_thread_stream)) return pass_on(pass);
   Device* device = device_of(stream);
   if (device == nullptr) return pass_on(pass);
-  Record record{.device = device->ordinal,
-                .requested = bytes,
-                .kind = Kind::stream_ordered};
-  const std::optional<CUmemoryPool> served =
-      device->has_arena() ? served_pool(pool, *device) : std::nullopt;
+  Record record{.device = device->ordinal, .requested = bytes, .kind = Kind::stream_ordered};
+  const std::optional<CUmemoryPool> served = device->has_arena() ? served_pool(pool, *device) : std::nullopt;
   if (!served) return pass_allocation(*device, out, bytes, record, pass);
   record.pool = reinterpret_cast<std::uint64_t>(*served);
   back_reservations();
@@ -115,7 +117,27 @@ CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPoo
     *out = reserved->value;
     return CUDA_SUCCESS;
   }
-  return serve(*device, out, bytes, key_of(stream, per_thread_stream), record, pass);
+  record.of_share = device->pool_share.limited();
+  if (!record.of_share) return serve(*device, out, bytes, key_of(stream, per_thread_stream), record, pass);
+  if (!device->pool_share.take(bytes)) return refuse_beyond_share(*device, bytes, pass);
+  // Also when serve() runs out of host memory.
+  struct Taken {
+    PoolShare& share;
+    Bytes size;
+    ~Taken() { share.give_back(size); }
+  } taken{device->pool_share, bytes};
+  const CUresult result = serve(*device, out, bytes, key_of(stream, per_thread_stream), record, pass);
+  if (result == CUDA_SUCCESS) taken.size = 0;
+  return result;
+}
+
+CUresult Router::refuse_beyond_share(Device& device, Bytes bytes, const Pass& pass) {
+  if (!device.warned_of_share.exchange(true))
+    log::warn("device " + std::to_string(device.ordinal) + ": JAX's share of " +
+              std::to_string(device.pool_share.size() >> 20) +
+              " MiB is used up, as its own pool's would be; "
+              "XLA_PYTHON_CLIENT_MEM_FRACTION sets another");
+  return refuse(device, bytes, pass);
 }
 
 CUresult Router::free_async(CUdeviceptr pointer, CUstream stream, bool per_thread_stream, const Pass& pass) {
@@ -136,9 +158,8 @@ CUresult Router::destroy_stream(CUstream stream, const Pass& pass) {
   if (is_handle(stream))
     for (const auto& device : devices())
       if (device->has_policy())
-        device->with_policy([&](Policy& policy) {
-          policy.forget_stream({reinterpret_cast<std::uint64_t>(stream)});
-        });
+        device->with_policy(
+            [&](Policy& policy) { policy.forget_stream({reinterpret_cast<std::uint64_t>(stream)}); });
   const CUresult result = pass();
   if (result == CUDA_SUCCESS) gate_.end(stream);
   return result;

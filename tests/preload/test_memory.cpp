@@ -57,6 +57,25 @@ TEST_CASE("a limit holds for both families and for the application's own cuMemCr
   }
 }
 
+TEST_CASE("JAX on the driver's pool stops at the share of its own pool, and nothing else does") {
+  const Environment chosen{{"TIDEPOOL_FRAMEWORK_VARIABLES", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"},
+                           {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async"}};
+  for (const std::string mode : {"ondemand", "prealloc"}) {
+    const Run run = victim("pool_exhausted", mode, chosen);
+    CHECK(run.outcome.out == "6 blocks of 10 GiB, then error 2\ndone\n");
+    CHECK(run.report.at("devices").at(0).at("oom").at(0).at("requested_bytes") == 10 * kGiB);
+    CHECK(run.outcome.err.find("JAX's share of 61440 MiB") != std::string::npos);
+  }
+  // A larger pool was asked for.
+  Environment larger = chosen;
+  larger["TIDEPOOL_FRACTION"] = "0.8";
+  // Who chose the driver's pool for himself has all of it.
+  CHECK(run_on_simulator({VICTIM, "pool_exhausted"}, "prealloc", larger)
+            .outcome.err.find("share of 65536 MiB") != std::string::npos);
+  CHECK(run_on_simulator({VICTIM, "pool_exhausted"}, "ondemand", {}).outcome.err.find("share") ==
+        std::string::npos);
+}
+
 TEST_CASE("a pool's warm-up by JAX takes no memory, and gets it if it is used after all") {
   // As in a process for which the shim chose JAX's allocator.
   const Environment chosen{{"TIDEPOOL_FRAMEWORK_VARIABLES", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"},
@@ -84,7 +103,8 @@ TEST_CASE("what is cached gives way to the program's own memory before a limit r
   CHECK(reserved_peak(run) <= kGiB);
 }
 
-TEST_CASE("with two devices, memory comes from the pool's own, and a pool shared with the other is the driver's") {
+TEST_CASE(
+    "with two devices, memory comes from the pool's own, and a pool shared with the other is the driver's") {
   const Environment two{{"SIM_DEVICES", "2"}};
   REQUIRE(run_on_simulator({VICTIM, "two_devices"}, "", two).outcome.exit_code == 0);
   for (const std::string mode : {"passthrough", "ondemand", "prealloc"}) {
@@ -107,7 +127,9 @@ TEST_CASE("a limit names a MIG instance by its UUID as well") {
   std::string uuid = run.report.at("devices").at(0).at("uuid").get<std::string>();
   uuid.replace(0, 3, "MIG");
   CHECK(victim("alloc_free", "ondemand", {{"TIDEPOOL_LIMIT", uuid + "=2GiB"}})
-            .report.at("devices").at(0).at("limit_bytes") == 2 * kGiB);
+            .report.at("devices")
+            .at(0)
+            .at("limit_bytes") == 2 * kGiB);
 }
 
 TEST_CASE("the books are empty when everything was freed") {

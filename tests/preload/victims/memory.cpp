@@ -1,4 +1,5 @@
 // What memory calls answer.
+#include <cstdio>
 #include <thread>
 #include <vector>
 
@@ -97,6 +98,25 @@ void pool_warm_up() {
   CUstream stream = nullptr;
   OK(CU(cuMemFreeAsync)(take_whole_pool(&stream), stream));
   use_a_little(stream);
+}
+
+// As JAX does once it runs: more and more of the pool, until it is refused.
+void pool_exhausted() {
+  CUstream stream = nullptr;
+  OK(CU(cuMemFreeAsync)(take_whole_pool(&stream), stream));
+  CUmemoryPool pool = nullptr;
+  OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
+  std::vector<CUdeviceptr> blocks;
+  CUdeviceptr block = 0;
+  CUresult result = CUDA_SUCCESS;
+  while ((result = CU(cuMemAllocFromPoolAsync)(&block, 10 * kGiB, pool, stream)) == CUDA_SUCCESS)
+    blocks.push_back(block);
+  std::printf("%zu blocks of 10 GiB, then error %d\n", blocks.size(), result);
+  // Others of the process are not bound, and what JAX gives back it may have again.
+  CUdeviceptr other = 0;
+  OK(CU(cuMemAlloc_v2)(&other, 10 * kGiB));
+  OK(CU(cuMemFreeAsync)(blocks.back(), stream));
+  OK(CU(cuMemAllocFromPoolAsync)(&block, 10 * kGiB, pool, stream));
 }
 
 // The same request by a program that means it.

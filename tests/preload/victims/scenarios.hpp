@@ -16,6 +16,7 @@ void alloc_free();
 void wrong_calls();
 void stream_order();
 void pool_warm_up();
+void pool_exhausted();
 void pool_used();
 void address_answers();
 void out_of_memory();

@@ -1,0 +1,28 @@
+// The share of a device at which JAX's own pool would have stopped. The driver's pool, which the shim told
+// JAX to use instead, has no end of its own (measured: 80 of 80 GiB where JAX's pool stops at 60), while
+// JAX goes on reporting the share as its bytes_limit and leaves the rest to cuDNN, cuBLAS and others.
+//
+// A soft limit: it holds for what JAX asks of that pool, not for what the process holds, nor for the
+// memory that other libraries of the process ask for. TIDEPOOL_LIMIT is the hard one.
+//
+// Threading: any thread, no lock.
+#pragma once
+
+#include "shim/ledger/account.hpp"
+
+namespace tidepool {
+
+class PoolShare {
+ public:
+  void set(Bytes size) { account_.set_limit(size); }
+  bool limited() const { return account_.limit() != kUnlimited; }
+  Bytes size() const { return account_.limit(); }
+  // As Account: `size` of the share, or nothing and false.
+  bool take(Bytes size) { return account_.take(size); }
+  void give_back(Bytes size) { account_.give_back(size); }
+
+ private:
+  Account account_;
+};
+
+}  // namespace tidepool
