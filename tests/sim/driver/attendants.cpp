@@ -96,14 +96,6 @@ std::thread start(void (*body)()) {
   return thread;
 }
 
-void join(std::thread& thread) {
-  if (!thread.joinable()) return;
-  if (thread.get_id() == std::this_thread::get_id())
-    thread.detach();
-  else
-    thread.join();
-}
-
 }  // namespace
 
 void attend_clock() {
@@ -127,14 +119,14 @@ void dismiss_attendants() {
   self.leaving = true;
   self.work.notify_one();
   self.call.notify_one();
-  // A host function that never returns must not keep the process from its end.
+  // A host function that never returns must not keep the process from its end, nor one that ends it.
   const bool busy = self.calling;
   lock.unlock();
-  join(self.clock);
+  if (self.clock.joinable()) self.clock.join();
   if (busy)
     self.calls.detach();
-  else
-    join(self.calls);
+  else if (self.calls.joinable())
+    self.calls.join();
 }
 
 }  // namespace sim

@@ -1,6 +1,7 @@
 // Whole processes: how they end while work is pending, what their children have of it, and what the
 // SIM_ variables change. Every case runs in a child that has never used the driver before.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -21,10 +22,9 @@ TEST_CASE("a process ends with work pending, a host function inside, or a whole 
     if (kind == 1) CU(cuLaunchHostFunc)(stream, Gate::pass, &gate);
     if (kind == 1) gate.wait_entered();
     if (kind == 2)
-      for (int i = 0; i < 1000; ++i)
-        CU(cuLaunchHostFunc)
-        (
-            stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }, nullptr);
+      for (int i = 0; i < 1000; ++i) CU(cuLaunchHostFunc)
+    (
+        stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }, nullptr);
     alarm(20);
     std::exit(0);
   });
@@ -64,6 +64,33 @@ TEST_CASE("a child of a process with work pending has no part in it and ends as 
           return CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS ? 0 : 3;
         }) == 0);
 }
+TEST_CASE("a child writes its own statistics, whatever its parent's threads were doing in the driver") {
+  CHECK(in_child([] {
+          setenv("SIM_STATS", "/tmp/sim-test-ending-%p", 1);
+          OwnContext context;
+          std::atomic<bool> enough{false};
+          std::thread caller([&] {
+            CU(cuCtxSetCurrent)(context.handle);
+            while (!enough) free_bytes();
+          });
+          int bad = 0;
+          for (int i = 0; i < 100; ++i) {
+            const pid_t child = fork();
+            if (!child) {
+              alarm(20);
+              std::exit(0);
+            }
+            int status = 0;
+            waitpid(child, &status, 0);
+            const std::string path = "/tmp/sim-test-ending-" + std::to_string(child);
+            if (status || unlink(path.c_str())) ++bad;
+          }
+          enough = true;
+          caller.join();
+          return bad;
+        }) == 0);
+}
+
 TEST_CASE("another order of independent work is another possible one, the same for the same seed") {
   const auto order = [](const char* seed) {
     int result[2];
