@@ -85,9 +85,10 @@ void redirect_loader() {
 // such an object will bring is loaded and adopted just before. Where the object cannot be read, it might.
 // The alternative, a sweep over its pointers afterwards, is too late for the constructor.
 void adopt_what_comes_with(const char* name, int flags) {
-  static constinit std::atomic<bool> tried{false};
-  if ((flags & RTLD_NOLOAD) != 0 || adopt_and_keep_driver() || !may_need_driver(name)) return;
-  if (!tried.exchange(true)) real_dlopen()("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+  static constinit std::atomic<bool> absent{false};
+  if ((flags & RTLD_NOLOAD) != 0 || adopt_and_keep_driver() || absent || !may_need_driver(name)) return;
+  // Two threads may both come here; neither goes on before the driver is adopted.
+  if (real_dlopen()("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE) == nullptr) absent = true;
   adopt_and_keep_driver();
 }
 

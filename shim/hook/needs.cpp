@@ -104,7 +104,7 @@ bool may_need_driver(const char* name) {
   if (name == nullptr) return false;  // the program itself
   bool certain = false;
   for (const char* rest = name; *rest != '\0'; ++rest) certain = certain || *rest == '/';
-  if (!certain) return true;  // found by a search that is the loader's own
+  if (!certain) return !is_loaded(name);  // found by a search that is the loader's own
   bool may = false;
   const bool read = ObjectFile(name).for_each_need(
       [&](const char* need) { return may = elf::starts_with(need, "libcuda.so") || !is_loaded(need); });

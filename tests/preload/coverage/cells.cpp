@@ -5,8 +5,8 @@
 
 namespace tidepool::test {
 
-const std::vector<std::string> kClients{"by_dlsym", "by_procaddress", "linked_lazy", "linked_now",
-                                        "constructor_calls"};
+const std::vector<std::string> kClients{"by_dlsym",   "by_procaddress",    "linked_lazy",
+                                        "linked_now", "constructor_calls"};
 const std::vector<std::string> kDrivers{SIMULATOR_LIBRARIES, MINIDRIVER};
 const Environment kAudited{{"LD_AUDIT", COMPANION}};
 
@@ -17,6 +17,8 @@ std::vector<Cell> cells(const std::vector<std::string>& openings, int rounds) {
       for (const std::string& client : kClients) all.push_back({client, opening, driver, rounds});
     // Asks for a version, which one of the drivers has.
     all.push_back({"by_dlvsym", opening, MINIDRIVER, rounds});
+    // The simulated driver has threads of its own, under which it must not be closed.
+    all.push_back({"threaded", opening, MINIDRIVER, rounds});
   }
   return all;
 }
