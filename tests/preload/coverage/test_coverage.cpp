@@ -16,6 +16,7 @@ TEST_CASE("a driver that is closed and loaded again, perhaps elsewhere, is not c
 }
 
 TEST_CASE("the audit companion sees every client library, in a namespace of its own too") {
+  if (left_out("the audit companion")) return;
   for (const Cell& cell : cells({"now", "lazy", "deepbind", "lazy-deepbind", "namespace"}))
     check_covered(cell, {"off", "passthrough", "ondemand"}, kAudited);
   // More rounds than there is room for copies at once: those that are closed make room. (A client that opens
@@ -26,6 +27,7 @@ TEST_CASE("the audit companion sees every client library, in a namespace of its 
 }
 
 TEST_CASE("a driver in a namespace of its own is named as not seen, and as counted with the companion") {
+  if (left_out("namespaces")) return;
   for (const Cell& cell : cells({"namespace"})) {
     if (cell.client.starts_with("by_")) continue;
     const Run plain = open_client(cell, "");
