@@ -23,6 +23,7 @@ struct Client {
 struct Process {
   Counts calls;           // hooked entries in the simulator's log
   nlohmann::json report;  // null if it left none
+  std::string verdict;    // the referee's, where it looked on
 };
 
 struct ClientRun {

@@ -46,6 +46,19 @@ void check_served(const ClientRun& run, Unserved unserved) {
     CHECK(served >= 0.95 * requested);
 }
 
+// The referee saw no memory handed out that the device could still use, and it did look.
+void check_verdict(const ClientRun& run) {
+  CHECK(run.outcome.err.find("sim: ") == std::string::npos);
+  unsigned long handed_out = 0;
+  for (const auto& [pid, process] : run.processes) {
+    INFO("process " << pid << ": " << process.verdict);
+    CHECK(process.verdict.find("broken: ") == std::string::npos);
+    if (const auto sum = process.verdict.rfind("handed out "); sum != std::string::npos)
+      handed_out += std::stoul(process.verdict.substr(sum + 11));
+  }
+  CHECK(handed_out > 0);
+}
+
 void check_every_mode(const Client& client, Unserved unserved = Unserved::nothing) {
   const ClientRun plain = run_client(client, "");
   REQUIRE(!plain.outcome.out.empty());
@@ -57,7 +70,9 @@ void check_every_mode(const Client& client, Unserved unserved = Unserved::nothin
     CHECK(run.processes.size() == plain.processes.size());
     if (mode == "off" || unserved == Unserved::unreported) continue;
     check_counts(mode, run);
-    if (mode != "passthrough") check_served(run, unserved);
+    if (mode == "passthrough") continue;
+    check_served(run, unserved);
+    if (unserved != Unserved::own_mappings) check_verdict(run);
   }
 }
 

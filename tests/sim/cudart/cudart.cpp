@@ -58,6 +58,9 @@ CUdeviceptr pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(
 
 }  // namespace
 
+int cudart::start_context() { return start(); }
+int cudart::keep_error(int error) { return keep(error); }
+
 #ifndef CUDART_VERSION_NUMBER
 #error "the build says which runtime this is"
 #endif

@@ -66,6 +66,9 @@ Driver resolve() {
   all &= get("cuEventElapsedTime", 2000, found.event_elapsed_time);
   all &= get("cuPointerGetAttributes", 7000, found.pointer_get_attributes);
   all &= get("cuLaunchHostFunc", 10000, found.launch_host_func);
+  all &= get("cuModuleLoadData", 2000, found.module_load_data);
+  all &= get("cuModuleGetFunction", 2000, found.module_get_function);
+  all &= get("cuLaunchKernel", 4000, found.launch_kernel);
   found.present = all;
   return found;
 }

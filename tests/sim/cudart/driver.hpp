@@ -59,6 +59,9 @@ struct Driver {
   PFN_cuEventElapsedTime_v2000 event_elapsed_time;
   PFN_cuPointerGetAttributes_v7000 pointer_get_attributes;
   PFN_cuLaunchHostFunc_v10000 launch_host_func;
+  PFN_cuModuleLoadData_v2000 module_load_data;
+  PFN_cuModuleGetFunction_v2000 module_get_function;
+  PFN_cuLaunchKernel_v4000 launch_kernel;
   PFN_cuGetProcAddress_v12000 get_proc_address;
 
   bool present = false;
@@ -66,5 +69,10 @@ struct Driver {
 
 // Opened and resolved at the first use, then kept.
 const Driver& driver();
+
+// In cudart.cpp. Makes the chosen device's primary context current where there is none; a cudaError_t.
+int start_context();
+// Remembers an error for cudaGetLastError, and gives it back.
+int keep_error(int error);
 
 }  // namespace cudart
