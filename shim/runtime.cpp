@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/farewell.hpp"
 #include "shim/base/frameworks.hpp"
 #include "shim/base/lifecycle.hpp"
 #include "shim/base/log.hpp"
@@ -124,6 +125,7 @@ void Runtime::driver_initialised() noexcept {
     lifecycle::driver_started();
     // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
     std::atexit(&Runtime::finish);
+    if (runtime->reports()) farewell::prepare(&Runtime::finish);
   } catch (...) {
     // No memory for a report: the program goes on without.
   }
@@ -146,7 +148,7 @@ void Runtime::on_out_of_memory() {
 }
 
 void Runtime::write_report() {
-  if (settings_.report.empty() && run_folder_.empty()) return;
+  if (!reports()) return;
   const std::lock_guard hold(report_lock_);
   HookFacts facts = hook_facts_();
   if (facts.intercepted == reported_) return;

@@ -42,6 +42,7 @@ class Runtime {
   static Runtime* create(HookFactSource hook_facts);
   static Runtime* existing();
 
+  bool reports() const { return !settings_.report.empty() || !run_folder_.empty(); }
   void write_report();
   void on_out_of_memory();
 

@@ -6,6 +6,6 @@ import sys
 
 table, script = sys.argv[1:]
 with open(table, encoding="utf-8") as file:
-    names = re.findall(r"^(?:LOADER_|COMPANION_)?HOOK\((\w+)", file.read(), re.MULTILINE)
+    names = re.findall(r"^(?:LOADER_|COMPANION_|PROCESS_)?HOOK\((\w+)", file.read(), re.MULTILINE)
 with open(script, "w", encoding="utf-8") as file:
     file.write("{ global:\n" + "".join(f"  {name};\n" for name in names) + "local: *; };\n")

@@ -27,6 +27,7 @@ const Names kTable{
 #define HOOK(symbol, family, version) #symbol,
 #define LOADER_HOOK(symbol) #symbol,
 #define COMPANION_HOOK(symbol) #symbol,
+#define PROCESS_HOOK(symbol) #symbol,
 #include "shim/hook/hooks.def"
 };
 

@@ -4,6 +4,9 @@
 //
 //   every_hook             all of them
 //   every_hook NAME        this one, in a process whose memory was used and given back before
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -83,8 +86,26 @@ void call_one(const char* name) {
 
 }  // namespace
 
+// Ends the process by a way that runs no exit handler.
+void end_by(const char* way) {
+  CUdeviceptr block = 0;
+  OK(CU(cuMemAlloc_v2)(&block, kMiB));
+  if (std::strcmp(way, "vfork") == 0) {
+    if (vfork() == 0) _exit(0);  // shares this memory, and is another process
+    OK(CU(cuMemFree_v2)(block));
+  }
+  std::printf("done\n");
+  std::fflush(stdout);
+  if (std::strcmp(way, "handler") == 0) {
+    signal(SIGUSR1, [](int) { _exit(0); });
+    raise(SIGUSR1);
+  }
+  std::strcmp(way, "_Exit") == 0 ? _Exit(0) : _exit(0);
+}
+
 int main(int count, char** arguments) {
   start_driver();
+  if (count == 3) end_by(arguments[2]);
   count == 2 ? call_one(arguments[1]) : call_all();
   std::printf("done\n");
   return 0;

@@ -6,7 +6,7 @@ Usage: each_row_matters.py --table hooks.def --shim libtidepool.so --hooks TEST 
 A shim without a row is made from the built one, in milliseconds: the row's name in the compiled table
 becomes empty, so that the driver's symbol is not redirected, and the export of that name is taken back.
 That is what is left of a row whose wrapper is removed too (without that, it does not link). Then the tests
-must fail. By default every eighth row is tried, and none of the loader's; --all takes about a minute.
+must fail. By default every eighth row is tried, and none of the loader's or the process's; --all takes about a minute.
 """
 import argparse
 import os
@@ -88,6 +88,7 @@ def main():
     table = Path(options.table).read_text(encoding="utf-8")
     hooks = re.findall(r"^HOOK\((\w+), (\w+), \d+\)", table, re.M)
     loader = re.findall(r"^(?:LOADER|COMPANION)_HOOK\((\w+)\)", table, re.M)
+    process = re.findall(r"^PROCESS_HOOK\((\w+)\)", table, re.M)
     built = Path(options.shim).read_bytes()
 
     def is_missed(folder, name, family, index):
@@ -98,11 +99,13 @@ def main():
         shim = Path(folder, name, "libtidepool.so")
         shim.parent.mkdir()
         shim.write_bytes(image.data)
+        if name in process:
+            return fails(options.hooks, ["a process that ends*"], shim)
         case = "a driver that is out of memory*" if family == "launch" else "every entry of the table*"
         return fails(options.hooks, [case], shim) if family else fails(options.coverage, [], shim)
 
     rows = [(name, family, i) for i, (name, family) in enumerate(hooks)]
-    chosen = [*rows, *((name, None, 0) for name in loader)] if options.all else rows[::SAMPLE]
+    chosen = [*rows, *((name, None, 0) for name in loader + process)] if options.all else rows[::SAMPLE]
     if fails(options.hooks, [], options.shim):
         sys.exit("the tests fail with the whole table; nothing is proven by that")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
@@ -110,7 +113,7 @@ def main():
     unmissed = [name for (name, _, _), was in zip(chosen, missed) if not was]
     for name in unmissed:
         print(f"{name}: no test fails without this row")
-    print(f"{len(chosen)} of {len(rows) + len(loader)} rows tried, {len(unmissed)} of them unmissed")
+    print(f"{len(chosen)} of {len(rows) + len(loader + process)} rows tried, {len(unmissed)} of them unmissed")
     return 1 if unmissed or not chosen else 0
 
 

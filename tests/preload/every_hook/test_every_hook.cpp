@@ -24,6 +24,18 @@ TEST_CASE("every entry of the table is counted, by dlsym and by cuGetProcAddress
   CHECK(hooked_only(run.calls) == hooked_only(plain.calls));
 }
 
+TEST_CASE("a process that ends without exit handlers has its report, and a child of vfork leaves it alone") {
+  for (const std::string way : {"_exit", "_Exit", "handler", "vfork"}) {
+    const Run run = run_on_simulator({EVERY_HOOK, "end", way}, "passthrough");
+    INFO(way << ": " << run.outcome.out << run.outcome.err);
+    CHECK(run.outcome.exit_code == 0);
+    CHECK(run.outcome.out == "done\n");
+    REQUIRE(run.report.is_object());
+    CHECK(run.report.at("intercepted").get<Counts>() == hooked_only(run.calls));
+    CHECK(run.calls.count("cuMemFree_v2") == (way == "vfork" ? 1 : 0));
+  }
+}
+
 // cuda.h lets these answer that there is no memory; those that only look at memory or give it back are left
 // out, and so is the arena's own family, which has tests of its own.
 const std::vector<std::string> kMayRunOut{"cuModuleLoad",

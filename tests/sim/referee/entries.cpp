@@ -121,7 +121,12 @@ CUresult ended(std::uint64_t context, const char* by, const End& end) {
 }  // namespace
 }  // namespace referee
 
-using referee::Entry;
+// Workers of multiprocessing end by it, and no destructor runs.
+EXPORT void _exit(int status) {
+  referee::sum_up();
+  referee::end_process(status);
+}
+
 
 EXPORT CUresult cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags) {
   const CUresult result = NEXT(cuGetProcAddress)(symbol, pfn, cudaVersion, flags);

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -71,6 +73,7 @@ const char* const names[count] = {
 #include "entries.def"
 };
 std::atomic<void*> behind[count];
+void (*tidepool_exit)(int) = nullptr;
 
 using Dlsym = void* (*)(void*, const char*);
 Dlsym next_dlsym() {
@@ -116,6 +119,12 @@ void* ours_for(void* answer) {
   return answer;
 }
 
+void end_process(int status) {
+  if (!referee_next_dlsym) referee_find_loader();
+  if (tidepool_exit) tidepool_exit(status);
+  for (;;) syscall(SYS_exit_group, status);
+}
+
 void* of_simulator(const char* name) {
   void* const driver = driver_handle();
   return driver ? next_dlsym()(driver, name) : nullptr;
@@ -133,6 +142,7 @@ void referee_find_loader() {
     void* tidepool = dlmopen(LM_ID_BASE, object->l_name, RTLD_NOLOAD | RTLD_LAZY);
     next_dlsym = glibc(tidepool, "dlsym");
     next_dlopen = glibc(tidepool, "dlopen");
+    referee::tidepool_exit = reinterpret_cast<void (*)(int)>(glibc(tidepool, "_exit"));
   }
   referee_next_dlopen = next_dlopen;
   referee_next_dlsym = next_dlsym;

@@ -16,6 +16,9 @@ void* next(Entry entry);
 // The referee's own function for one that cuGetProcAddress answered, or the answer itself.
 void* ours_for(void* answer);
 
+// Ends the process as whatever follows does: tidepool writes its report.
+[[noreturn]] void end_process(int status);
+
 // Of the simulated driver, by a way that is not logged. Null: not the simulated driver.
 void* of_simulator(const char* name);
 
