@@ -9,16 +9,21 @@ namespace tidepool::test {
 using namespace std::string_literals;
 namespace {
 
-Counts hooked_calls(const std::string& log) {
+void read_log(const std::string& log, Process& process) {
   Counts counts;
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    // A line is told from its beginning: parsing all of a hundred thousand would take longer than the run.
+    // Parsing all of a hundred thousand lines would take longer than the run.
     const std::string key = "\"entry\":\"";
-    const auto name = line.find(key) + key.size();
+    const auto found = line.find(key);
+    if (found == std::string::npos) {
+      process.violations.push_back(nlohmann::json::parse(line).at("violation").get<std::string>());
+      continue;
+    }
+    const auto name = found + key.size();
     ++counts[line.substr(name, line.find('"', name) - name)];
   }
-  return hooked_only(counts);
+  process.calls = hooked_only(counts);
 }
 
 std::string pid_of(const std::filesystem::path& path) { return path.extension().string().substr(1); }
@@ -42,6 +47,7 @@ ClientRun run_command(const std::vector<std::string>& command, const std::string
   const ScratchFolder scratch;
   Environment environment{
       {"SIM_LOG", scratch.path("calls.%p")},
+      {"SIM_DETECT", "all"},
       {"TIDEPOOL_REPORT", scratch.path("report.%p")},
       // XLA compiles for a minute where two cores are shared, so each program is compiled once.
       {"JAX_COMPILATION_CACHE_DIR", COMPILED},
@@ -64,7 +70,7 @@ ClientRun run_command(const std::vector<std::string>& command, const std::string
     Process& process = result.processes[pid_of(entry.path())];
     const std::string text = read_file(entry.path().string());
     if (entry.path().stem() == "calls")
-      process.calls = hooked_calls(text);
+      read_log(text, process);
     else if (entry.path().stem() == "verdict")
       process.verdict = text;
     else
@@ -74,6 +80,10 @@ ClientRun run_command(const std::vector<std::string>& command, const std::string
   std::erase_if(result.processes, [](const auto& entry) {
     return entry.second.calls.empty() && entry.second.report.is_null();
   });
+  for (const auto& [pid, process] : result.processes) {
+    INFO("process " << pid << " of " << command.back() << " in " << (mode.empty() ? "no shim" : mode));
+    CHECK(process.violations == std::vector<std::string>{});
+  }
   return result;
 }
 

@@ -21,9 +21,10 @@ struct Client {
 };
 
 struct Process {
-  Counts calls;           // hooked entries in the simulator's log
-  nlohmann::json report;  // null if it left none
-  std::string verdict;    // the referee's, where it looked on
+  Counts calls;                         // hooked entries in the simulator's log
+  nlohmann::json report;                // null if it left none
+  std::string verdict;                  // the referee's, where it looked on
+  std::vector<std::string> violations;  // what the simulator says of memory that went while in use
 };
 
 struct ClientRun {
@@ -38,7 +39,8 @@ std::string python_of(const std::string& environment);
 // An empty mode is a run without the shim. A program that fails is reported with what it wrote.
 ClientRun run_client(const Client& client, const std::string& mode, const Environment& more = {});
 
-// Without a demand on the exit code, and any command after `simgpu`.
+// Without a demand on the exit code, and any command after `simgpu`. Both fail the test if memory went while
+// the device used it.
 ClientRun run_command(const std::vector<std::string>& command, const std::string& mode,
                       const Environment& more);
 
