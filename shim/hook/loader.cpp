@@ -107,6 +107,14 @@ OpenFunction real_dlopen() {
   return reinterpret_cast<OpenFunction>(tidepool_real_dlopen);
 }
 
+void* libc_symbol(const char* name) {
+  void* found = nullptr;
+  for_each_loader_library([&](const elf::Library& library) {
+    if (found == nullptr) found = elf::address_of(library, name);
+  });
+  return found;
+}
+
 }  // namespace tidepool
 
 using namespace tidepool;

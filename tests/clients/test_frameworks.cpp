@@ -132,7 +132,7 @@ TEST_CASE("a child decides afresh and undoes what is not its own", "[told-childr
         "itself:" + all + "child:" + all +
             "child that keeps: \nchild that only observes: \nchild that is switched off: \n"
             "child with a setting of its own: TF_FORCE_GPU_ALLOW_GROWTH TIDEPOOL_FRAMEWORK_VARIABLES "
-            "XLA_PYTHON_CLIENT_MEM_FRACTION\n");
+            "XLA_PYTHON_CLIENT_MEM_FRACTION\nchild without the preload: \n");
 }
 
 TEST_CASE("TensorFlow grows, and obeys the limit that Python sets", "[tensorflow-told]") {

@@ -18,3 +18,11 @@ print("child that keeps:", child(TIDEPOOL_FRAMEWORKS="keep"))
 print("child that only observes:", child(TIDEPOOL_MODE="passthrough"))
 print("child that is switched off:", child(TIDEPOOL_MODE="off"))
 print("child with a setting of its own:", child(XLA_PYTHON_CLIENT_MEM_FRACTION="0.3"))
+
+
+def child_without_preload():
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True).stdout.strip()
+
+
+print("child without the preload:", child_without_preload())

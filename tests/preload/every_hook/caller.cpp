@@ -4,6 +4,8 @@
 //
 //   every_hook             all of them
 //   every_hook NAME        this one, in a process whose memory was used and given back before
+#include <sys/wait.h>
+#include <spawn.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -103,7 +105,25 @@ void end_by(const char* way) {
   std::strcmp(way, "_Exit") == 0 ? _Exit(0) : _exit(0);
 }
 
+// Starts `env` in this process's place, or beside it, as it is asked to.
+void start_by(const std::string& way) {
+  char name[] = "env";
+  char* const command[] = {name, nullptr};
+  if (way == "execve") execve("/usr/bin/env", command, environ);
+  if (way == "execv") execv("/usr/bin/env", command);
+  if (way == "execvp") execvp("env", command);
+  if (way == "execvpe") execvpe("env", command, environ);
+  pid_t child = 0;
+  HOLDS((way == "posix_spawn" ? posix_spawn(&child, "/usr/bin/env", nullptr, nullptr, command, environ)
+                              : posix_spawnp(&child, "env", nullptr, nullptr, command, environ)) == 0);
+  HOLDS(waitpid(child, nullptr, 0) == child);
+}
+
 int main(int count, char** arguments) {
+  if (count == 4) {  // start without|with WAY
+    if (std::strcmp(arguments[2], "without") == 0) unsetenv("LD_PRELOAD");
+    return start_by(arguments[3]), 0;
+  }
   start_driver();
   if (count == 3) end_by(arguments[2]);
   count == 2 ? call_one(arguments[1]) : call_all();

@@ -100,7 +100,7 @@ def main():
         shim.parent.mkdir()
         shim.write_bytes(image.data)
         if name in process:
-            return fails(options.hooks, ["a process that ends*"], shim)
+            return fails(options.hooks, ["a process that ends*,a program that is started*"], shim)
         case = "a driver that is out of memory*" if family == "launch" else "every entry of the table*"
         return fails(options.hooks, [case], shim) if family else fails(options.coverage, [], shim)
 

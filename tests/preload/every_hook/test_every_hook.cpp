@@ -36,6 +36,23 @@ TEST_CASE("a process that ends without exit handlers has its report, and a child
   }
 }
 
+TEST_CASE("a program that is started without the shim gets no variable that the shim had set, and all others") {
+  const Environment set{{"TIDEPOOL_FRAMEWORK_VARIABLES", "OURS=1;OURS_CHANGED=2"},
+                        {"OURS", "1"},
+                        {"OURS_CHANGED", "3"},
+                        {"THEIRS", "4"}};
+  for (const std::string way : {"execve", "execv", "execvp", "execvpe", "posix_spawn", "posix_spawnp"})
+    for (const std::string preload : {"with", "without"}) {
+      const Run run = run_on_simulator({EVERY_HOOK, "start", preload, way}, "passthrough", set);
+      INFO(way << " " << preload << ": " << run.outcome.out << run.outcome.err);
+      CHECK(run.outcome.exit_code == 0);
+      CHECK((run.outcome.out.find("\nOURS=1\n") == std::string::npos) == (preload == "without"));
+      CHECK((run.outcome.out.find("TIDEPOOL_FRAMEWORK_VARIABLES") == std::string::npos) == (preload == "without"));
+      CHECK(run.outcome.out.find("OURS_CHANGED=3\n") != std::string::npos);
+      CHECK(run.outcome.out.find("THEIRS=4\n") != std::string::npos);
+    }
+}
+
 // cuda.h lets these answer that there is no memory; those that only look at memory or give it back are left
 // out, and so is the arena's own family, which has tests of its own.
 const std::vector<std::string> kMayRunOut{"cuModuleLoad",
