@@ -166,8 +166,8 @@ void Runtime::write_report() {
                         .driver_calls = facts.forwarded,
                         .uncovered = facts.uncovered};
   for (std::size_t i = 0; i < settings_.written.size(); ++i)
-    report.settings.push_back({setting_rows()[i].variable, settings_.written[i].value,
-                               settings_.written[i].from_environment});
+    report.settings.push_back(
+        {setting_rows()[i].variable, settings_.written[i].value, settings_.written[i].from_environment});
   driver.for_each_entry([&](const char* name, std::uint64_t calls) { report.driver_calls[name] += calls; });
   for (const auto& device : router_.devices()) report.devices.push_back(report_of(*device));
 

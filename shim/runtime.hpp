@@ -1,6 +1,6 @@
 // The composition root, and the only global object with a state to speak of (below it lie the driver's
-// table and the counters): settings, router and report of this process. Built at the first intercepted call, never destroyed: the application may call us from its
-// last destructor.
+// table and the counters): settings, router and report of this process. Built at the first intercepted call,
+// never destroyed: the application may call us from its last destructor.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,8 @@
 // The thread that waits for the end; see farewell.hpp.
 #include "shim/base/farewell.hpp"
 
+#include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,19 +21,22 @@ constinit std::atomic<int> stage{nothing};
 constinit std::atomic<pid_t> owner{0};
 constinit std::atomic<void (*)() noexcept> task_of_owner{nullptr};
 
-void wait_while(int value, const timespec* patience) {
-  ::syscall(SYS_futex, &stage, FUTEX_WAIT_PRIVATE, value, patience, nullptr, 0);
+// Until the stage is another one, or the moment (of CLOCK_MONOTONIC) is reached. A signal is no reason.
+void wait_while(int value, const timespec* until) {
+  while (stage.load(std::memory_order_acquire) == value)
+    if (::syscall(SYS_futex, &stage, FUTEX_WAIT_BITSET_PRIVATE, value, until, nullptr,
+                  FUTEX_BITSET_MATCH_ANY) != 0 &&
+        errno == ETIMEDOUT)
+      return;
 }
 
-void move_to(int value) {
-  stage.store(value, std::memory_order_release);
-  ::syscall(SYS_futex, &stage, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+void wake_all() { ::syscall(SYS_futex, &stage, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
 
 void* keep_watch(void*) {
-  while (stage.load(std::memory_order_acquire) == asleep) wait_while(asleep, nullptr);
+  wait_while(asleep, nullptr);
   task_of_owner.load(std::memory_order_relaxed)();
-  move_to(done);
+  stage.store(done, std::memory_order_release);
+  wake_all();
   return nullptr;
 }
 
@@ -53,18 +58,23 @@ bool start_thread() {
 }  // namespace
 
 void prepare(void (*task)() noexcept) {
-  if (owner.exchange(::getpid()) == ::getpid()) return;
+  owner.store(::getpid());
   task_of_owner.store(task, std::memory_order_relaxed);
   stage.store(asleep, std::memory_order_release);
   if (!start_thread()) stage.store(nothing, std::memory_order_release);
 }
 
 void run() noexcept {
+  if (owner.load() != ::getpid()) return;
+  timespec until{};
+  ::clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += 500'000'000;
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
   int expected = asleep;
-  if (owner.load() != ::getpid() || !stage.compare_exchange_strong(expected, asked)) return;
-  move_to(asked);
-  const timespec patience{0, 500'000'000};
-  if (stage.load(std::memory_order_acquire) == asked) wait_while(asked, &patience);
+  if (stage.compare_exchange_strong(expected, asked)) wake_all();
+  // Also for a second thread that ends the process: it would end the first one's report.
+  wait_while(asked, &until);
 }
 
 }  // namespace tidepool::farewell

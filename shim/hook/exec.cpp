@@ -35,13 +35,15 @@ std::string_view value_of(Environment variables, std::string_view name) {
 // new program is preloaded again and decides afresh.
 std::string_view left_behind(Environment variables) {
   const std::string_view marker = value_of(variables, kFrameworkMarker);
-  if (marker.empty() || value_of(variables, "LD_PRELOAD").find("libtidepool") != std::string_view::npos) return {};
+  if (marker.empty() || value_of(variables, "LD_PRELOAD").find("libtidepool") != std::string_view::npos)
+    return {};
   return marker;
 }
 
 // Is the entry one of the marker's, with the value that was set?
 bool is_marked(std::string_view entry, std::string_view marker) {
-  if (entry.starts_with(kFrameworkMarker) && entry[std::string_view(kFrameworkMarker).size()] == '=') return true;
+  if (entry.starts_with(kFrameworkMarker) && entry[std::string_view(kFrameworkMarker).size()] == '=')
+    return true;
   while (!marker.empty()) {
     const std::string_view set = marker.substr(0, marker.find(';'));
     if (entry == set) return true;
@@ -108,25 +110,29 @@ EXPORT int execve(const char* path, char* const arguments[], char* const variabl
   });
 }
 
-EXPORT int execv(const char* path, char* const arguments[]) noexcept { return execve(path, arguments, environ); }
-
-EXPORT int execvpe(const char* file, char* const arguments[], char* const variables[]) noexcept {
-  return with_environment(variables, [&](Environment kept) {
-    return libc_execvpe()(file, arguments, kept);
-  });
+EXPORT int execv(const char* path, char* const arguments[]) noexcept {
+  return execve(path, arguments, environ);
 }
 
-EXPORT int execvp(const char* file, char* const arguments[]) noexcept { return execvpe(file, arguments, environ); }
+EXPORT int execvpe(const char* file, char* const arguments[], char* const variables[]) noexcept {
+  return with_environment(variables, [&](Environment kept) { return libc_execvpe()(file, arguments, kept); });
+}
+
+EXPORT int execvp(const char* file, char* const arguments[]) noexcept {
+  return execvpe(file, arguments, environ);
+}
 
 EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
-                       const posix_spawnattr_t* attributes, char* const arguments[], char* const variables[]) {
+                       const posix_spawnattr_t* attributes, char* const arguments[],
+                       char* const variables[]) {
   return with_environment(variables, [&](Environment kept) {
     return libc_posix_spawn()(pid, path, actions, attributes, arguments, kept);
   });
 }
 
 EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
-                        const posix_spawnattr_t* attributes, char* const arguments[], char* const variables[]) {
+                        const posix_spawnattr_t* attributes, char* const arguments[],
+                        char* const variables[]) {
   return with_environment(variables, [&](Environment kept) {
     return libc_posix_spawnp()(pid, file, actions, attributes, arguments, kept);
   });

@@ -16,8 +16,8 @@
 namespace tidepool {
 
 enum class Origin {
-  arena,          // a block of the policy
-  driver,         // the driver's own block, passed through
+  arena,   // a block of the policy
+  driver,  // the driver's own block, passed through
 };
 
 enum class Kind {

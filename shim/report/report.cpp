@@ -30,9 +30,12 @@ Json or_null(const std::optional<Value>& value) {
 }
 
 Json to_object(const OutOfMemory& event) {
-  return {{"time", event.time},         {"entry", event.entry},
-          {"requested_bytes", event.requested}, {"free_bytes", or_null(event.free)},
-          {"total_bytes", event.total}, {"live_bytes", event.live},
+  return {{"time", event.time},
+          {"entry", event.entry},
+          {"requested_bytes", event.requested},
+          {"free_bytes", or_null(event.free)},
+          {"total_bytes", event.total},
+          {"live_bytes", event.live},
           {"reserved_bytes", event.reserved}};
 }
 
@@ -74,7 +77,8 @@ std::string to_json(const Report& report) {
     settings[setting.variable] = {{"value", setting.value},
                                   {"source", setting.from_environment ? "environment" : "default"}};
   Json frameworks = Json::array();
-  for (const auto& [name, value] : report.frameworks) frameworks.push_back({{"name", name}, {"value", value}});
+  for (const auto& [name, value] : report.frameworks)
+    frameworks.push_back({{"name", name}, {"value", value}});
   Json devices = Json::array();
   for (const Device& device : report.devices) devices.push_back(to_object(device));
   const Json document = {{"schema", 1},

@@ -15,8 +15,8 @@
 namespace tidepool::report {
 
 struct OutOfMemory {
-  std::string time;           // ISO 8601, UTC
-  std::string entry;          // what the application called
+  std::string time;   // ISO 8601, UTC
+  std::string entry;  // what the application called
   Bytes requested = 0;
   std::optional<Bytes> free;  // on the device, where it was asked
   Bytes total = 0;

@@ -25,7 +25,8 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
   if (device == nullptr) return pass_on(pass);
   back_reservations();
   Record record{.device = device->ordinal, .requested = bytes, .context = current_context()};
-  if (!serves_synchronous() || !device->has_arena()) return pass_allocation(*device, out, bytes, record, pass);
+  if (!serves_synchronous() || !device->has_arena())
+    return pass_allocation(*device, out, bytes, record, pass);
   return serve(*device, out, bytes, kNoStream, record, pass);
 }
 
@@ -41,8 +42,7 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey 
                        const Pass& pass) {
   Request request{.size = bytes, .stream = stream, .fence_possible = !gate_.capturing()};
   for (int fences = 0;; ++fences) {
-    const Result<Block> block =
-        device.with_policy([&](Policy& policy) { return policy.allocate(request); });
+    const Result<Block> block = device.with_policy([&](Policy& policy) { return policy.allocate(request); });
     if (block) {
       record.origin = Origin::arena;
       try {

@@ -151,7 +151,8 @@ void Device::free_in_policy(Address address, const StreamKey* stream) {
       return Failure{Reason::driver, 0};
     }
   });
-  if (!freed) log::error("device " + std::to_string(ordinal) + ": the ledger and the arena disagree on a block");
+  if (!freed)
+    log::error("device " + std::to_string(ordinal) + ": the ledger and the arena disagree on a block");
 }
 
 Snapshot Device::snapshot() {

@@ -6,8 +6,8 @@ namespace tidepool {
 
 CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
                         const CUmemAllocationProp* properties, const Pass& pass) {
-  const bool on_device = handle != nullptr && properties != nullptr &&
-                         properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const bool on_device =
+      handle != nullptr && properties != nullptr && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   if (!on_device || !find_devices()) return pass_on(pass);
   // The device is the one that the properties name, not the current context's.
   const auto index = static_cast<std::size_t>(properties->location.id);

@@ -46,8 +46,8 @@ class Router {
   CUresult trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass);
 
   // The application's own virtual memory (own_memory.cpp): passed on, charged.
-  CUresult create(CUmemGenericAllocationHandle* handle, std::size_t size, const CUmemAllocationProp* properties,
-                  const Pass& pass);
+  CUresult create(CUmemGenericAllocationHandle* handle, std::size_t size,
+                  const CUmemAllocationProp* properties, const Pass& pass);
   CUresult retain(CUmemGenericAllocationHandle* handle, void* address, const Pass& pass);
   CUresult release(CUmemGenericAllocationHandle handle, const Pass& pass);
   CUresult map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle, const Pass& pass);
@@ -56,7 +56,8 @@ class Router {
   // Questions (query.cpp)
   CUresult memory_info(std::size_t* free, const Pass& pass);
   CUresult address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer, const Pass& pass);
-  CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass);
+  CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
+                             const Pass& pass);
   CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
                               CUdeviceptr pointer, const Pass& pass);
   CUresult set_pointer_attribute(CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass);

@@ -116,7 +116,8 @@ def betrayed(runner, mutant, library, build):
             if match := re.search(sign, text):
                 return f'{program}: {match.group(0)[:150]}'
         if run.returncode != 0:
-            return f'{program}: exit code {run.returncode} {run.stdout.strip()[:100]}'
+            said = (run.stdout.strip() or run.stderr.strip()).splitlines()[-1:]
+            return f'{program}: exit code {run.returncode} {"".join(said)[:150]}'
     return None
 
 

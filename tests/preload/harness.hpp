@@ -12,7 +12,7 @@ namespace tidepool::test {
 
 struct Run {
   Outcome outcome;
-  nlohmann::json report;                      // null if none was written
+  nlohmann::json report;                       // null if none was written
   std::map<std::string, std::uint64_t> calls;  // the simulator's log by entry
   std::vector<std::string> violations;         // what its detector says of memory in use
 };
@@ -20,8 +20,7 @@ struct Run {
 // The simulator's variables and, with a mode, the shim in that mode. No mode: without the shim. Fails the
 // test if memory went while the device used it.
 Run run_on_simulator(const std::vector<std::string>& command, const std::string& mode,
-                     const Environment& more = {},
-                     std::chrono::seconds patience = std::chrono::minutes(2));
+                     const Environment& more = {}, std::chrono::seconds patience = std::chrono::minutes(2));
 
 // Adds what a log of the simulator's tells.
 void read_log(const std::string& log, Run& run);

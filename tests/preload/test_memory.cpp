@@ -69,9 +69,9 @@ TEST_CASE("JAX on the driver's pool stops at the share of its own pool, and noth
   // A larger pool was asked for.
   Environment larger = chosen;
   larger["TIDEPOOL_FRACTION"] = "0.8";
-  // Who chose the driver's pool for himself has all of it.
   CHECK(run_on_simulator({VICTIM, "pool_exhausted"}, "prealloc", larger)
             .outcome.err.find("share of 65536 MiB") != std::string::npos);
+  // Who chose the driver's pool for himself has all of it.
   CHECK(run_on_simulator({VICTIM, "pool_exhausted"}, "ondemand", {}).outcome.err.find("share") ==
         std::string::npos);
 }

@@ -8,13 +8,33 @@ using Counts = std::map<std::string, std::uint64_t>;
 
 namespace {
 
-const std::vector<std::string> kScenarios{
-    "way_dlsym", "way_procaddress", "way_procaddress_versions", "way_default_scope", "way_reload",
-    "no_driver_in_process", "alloc_free", "wrong_calls", "stream_order", "pool_warm_up", "pool_used", "address_answers", "out_of_memory",
-    "memory_handed_to_the_driver", "own_virtual_memory", "several_threads", "barrier", "context_death",
-    "capture_beside_frees", "fork_before_start", "fork_after_start", "live_at_exit",
-    "calls_from_last_destructor", "probe_only", "free_in_callback",
-    "capture_dies_with_context", "constructor_thread"};
+const std::vector<std::string> kScenarios{"way_dlsym",
+                                          "way_procaddress",
+                                          "way_procaddress_versions",
+                                          "way_default_scope",
+                                          "way_reload",
+                                          "no_driver_in_process",
+                                          "alloc_free",
+                                          "wrong_calls",
+                                          "stream_order",
+                                          "pool_warm_up",
+                                          "pool_used",
+                                          "address_answers",
+                                          "out_of_memory",
+                                          "memory_handed_to_the_driver",
+                                          "own_virtual_memory",
+                                          "several_threads",
+                                          "barrier",
+                                          "context_death",
+                                          "capture_beside_frees",
+                                          "fork_before_start",
+                                          "fork_after_start",
+                                          "live_at_exit",
+                                          "calls_from_last_destructor",
+                                          "probe_only",
+                                          "free_in_callback",
+                                          "capture_dies_with_context",
+                                          "constructor_thread"};
 
 Run victim(const std::string& scenario, const std::string& mode, Environment more = {}) {
   if (scenario == "way_reload" || scenario == "mini_driver") more.merge(without_leak_check());
@@ -77,10 +97,9 @@ TEST_CASE("a program linked to the driver is seen, by PLT, without one, and by s
       CHECK(run.outcome.out == "done\n");
       if (mode == "" || mode == "off") continue;
       REQUIRE(run.report.is_object());
-      CHECK(run.report.at("intercepted") == nlohmann::json{{"cuInit", 1},
-                                                           {"cuDevicePrimaryCtxRetain", 1},
-                                                           {"cuMemAlloc_v2", 1},
-                                                           {"cuMemFree_v2", 1}});
+      CHECK(run.report.at("intercepted") ==
+            nlohmann::json{
+                {"cuInit", 1}, {"cuDevicePrimaryCtxRetain", 1}, {"cuMemAlloc_v2", 1}, {"cuMemFree_v2", 1}});
       CHECK(hooked_only(run.report.at("driver_calls").get<Counts>()) == hooked_only(run.calls));
     }
 }
@@ -94,8 +113,9 @@ TEST_CASE("a driver that can be unloaded, and answers with addresses it does not
     CHECK(run.outcome.exit_code == 0);
     if (mode == "off") continue;
     REQUIRE(run.report.is_object());
-    CHECK(run.report.at("intercepted") ==
-          nlohmann::json{{"cuInit", 3}, {"cuGetProcAddress_v2", 6}, {"cuMemAlloc_v2", 3}, {"cuMemFree_v2", 3}});
+    CHECK(
+        run.report.at("intercepted") ==
+        nlohmann::json{{"cuInit", 3}, {"cuGetProcAddress_v2", 6}, {"cuMemAlloc_v2", 3}, {"cuMemFree_v2", 3}});
   }
 }
 

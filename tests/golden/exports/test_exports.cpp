@@ -43,8 +43,8 @@ TEST_CASE("the exports are the hooks of hooks.def and nothing else, without a ve
 TEST_CASE("it needs only libc's parts") {
   const Names needed = last_words({"readelf", "-d", "-W", SHIM}, "(NEEDED)");
   REQUIRE(!needed.empty());
-  const Names allowed{"[libc.so.6]", "[ld-linux-x86-64.so.2]", "[ld-linux-aarch64.so.1]", "[libm.so.6]",
-                      "[libpthread.so.0]", "[libdl.so.2]"};
+  const Names allowed{"[libc.so.6]", "[ld-linux-x86-64.so.2]", "[ld-linux-aarch64.so.1]",
+                      "[libm.so.6]", "[libpthread.so.0]",      "[libdl.so.2]"};
   for (const std::string& name : needed) {
     INFO(name);
     CHECK(allowed.contains(name));

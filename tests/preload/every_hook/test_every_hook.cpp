@@ -25,7 +25,9 @@ TEST_CASE("every entry of the table is counted, by dlsym and by cuGetProcAddress
 }
 
 TEST_CASE("a process that ends without exit handlers has its report, and a child of vfork leaves it alone") {
-  for (const std::string way : {"_exit", "_Exit", "handler", "vfork"}) {
+  std::vector<std::string> ways{"_exit", "_Exit", "handler", "vfork"};
+  for (int i = 0; i < 10; ++i) ways.insert(ways.end(), {"signals", "threads"});
+  for (const std::string& way : ways) {
     const Run run = run_on_simulator({EVERY_HOOK, "end", way}, "passthrough");
     INFO(way << ": " << run.outcome.out << run.outcome.err);
     CHECK(run.outcome.exit_code == 0);
@@ -36,7 +38,8 @@ TEST_CASE("a process that ends without exit handlers has its report, and a child
   }
 }
 
-TEST_CASE("a program that is started without the shim gets no variable that the shim had set, and all others") {
+TEST_CASE(
+    "a program that is started without the shim gets no variable that the shim had set, and all others") {
   const Environment set{{"TIDEPOOL_FRAMEWORK_VARIABLES", "OURS=1;OURS_CHANGED=2"},
                         {"OURS", "1"},
                         {"OURS_CHANGED", "3"},
@@ -47,7 +50,8 @@ TEST_CASE("a program that is started without the shim gets no variable that the 
       INFO(way << " " << preload << ": " << run.outcome.out << run.outcome.err);
       CHECK(run.outcome.exit_code == 0);
       CHECK((run.outcome.out.find("\nOURS=1\n") == std::string::npos) == (preload == "without"));
-      CHECK((run.outcome.out.find("TIDEPOOL_FRAMEWORK_VARIABLES") == std::string::npos) == (preload == "without"));
+      CHECK((run.outcome.out.find("TIDEPOOL_FRAMEWORK_VARIABLES") == std::string::npos) ==
+            (preload == "without"));
       CHECK(run.outcome.out.find("OURS_CHANGED=3\n") != std::string::npos);
       CHECK(run.outcome.out.find("THEIRS=4\n") != std::string::npos);
     }

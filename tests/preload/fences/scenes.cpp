@@ -31,7 +31,8 @@ Kernels::Kernels() {
 void Kernels::fill_slowly(CUstream stream, CUdeviceptr block, std::size_t bytes, std::uint32_t value) const {
   launch(slow_, stream, block, bytes, value);
 }
-void Kernels::fill_for_long(CUstream stream, CUdeviceptr block, std::size_t bytes, std::uint32_t value) const {
+void Kernels::fill_for_long(CUstream stream, CUdeviceptr block, std::size_t bytes,
+                            std::uint32_t value) const {
   launch(slowest_, stream, block, bytes, value);
 }
 void Kernels::fill(CUstream stream, CUdeviceptr block, std::size_t bytes, std::uint32_t value) const {
@@ -55,12 +56,15 @@ int main(int count, char** arguments) {
     const char* name;
     void (*run)();
   };
-#define ROW(scene) {#scene, scene}
-  const Row rows[] = {ROW(freed_in_flight),          ROW(freed_in_flight_elsewhere), ROW(context_ends_in_flight),
-                      ROW(taken_by_another_stream),  ROW(taken_when_short),          ROW(taken_by_the_next_stream),
-                      ROW(taken_by_another_thread),  ROW(taken_by_another_context),  ROW(taken_in_parts),
-                      ROW(handed_back_in_flight),    ROW(pool_trimmed_in_flight),    ROW(freed_while_waiting),
-                      ROW(captured_beside_frees),    ROW(storm)};
+#define ROW(scene) \
+  { #scene, scene }
+  const Row rows[] = {ROW(freed_in_flight),         ROW(freed_in_flight_elsewhere),
+                      ROW(context_ends_in_flight),  ROW(taken_by_another_stream),
+                      ROW(taken_when_short),        ROW(taken_by_the_next_stream),
+                      ROW(taken_by_another_thread), ROW(taken_by_another_context),
+                      ROW(taken_in_parts),          ROW(handed_back_in_flight),
+                      ROW(pool_trimmed_in_flight),  ROW(freed_while_waiting),
+                      ROW(captured_beside_frees),   ROW(storm)};
 #undef ROW
   for (const Row& row : rows)
     if (count == 2 && std::strcmp(arguments[1], row.name) == 0) {

@@ -25,22 +25,24 @@ Verdict play(const std::string& scene, const std::string& mode, Environment more
   return {std::move(outcome), read_file(scratch.path("referee"))};
 }
 
-// The number before or after a word of the referee's last line.
+// The number after a word of the referee's last line.
 long said(const std::string& referee, const std::string& word) {
   const auto at = referee.rfind(word + " ");
   return at == std::string::npos ? -1 : std::stol(referee.substr(at + word.size()));
 }
 
-const std::vector<std::string> kScenes{
-    "freed_in_flight",          "freed_in_flight_elsewhere", "context_ends_in_flight", "taken_by_another_stream",
-    "taken_when_short",         "taken_by_the_next_stream",  "taken_by_another_thread", "taken_by_another_context",
-    "taken_in_parts",           "handed_back_in_flight",     "pool_trimmed_in_flight", "freed_while_waiting",
-    "captured_beside_frees",    "storm"};
+const std::vector<std::string> kScenes{"freed_in_flight",         "freed_in_flight_elsewhere",
+                                       "context_ends_in_flight",  "taken_by_another_stream",
+                                       "taken_when_short",        "taken_by_the_next_stream",
+                                       "taken_by_another_thread", "taken_by_another_context",
+                                       "taken_in_parts",          "handed_back_in_flight",
+                                       "pool_trimmed_in_flight",  "freed_while_waiting",
+                                       "captured_beside_frees",   "storm"};
 
 void must_be_right(const std::string& scene, const std::string& mode, const Environment& more) {
   const Verdict verdict = play(scene, mode, more);
-  INFO(scene << " in " << (mode.empty() ? "no shim" : mode) << ": " << verdict.outcome.out << verdict.outcome.err
-             << verdict.referee);
+  INFO(scene << " in " << (mode.empty() ? "no shim" : mode) << ": " << verdict.outcome.out
+             << verdict.outcome.err << verdict.referee);
   CHECK(verdict.outcome.exit_code == 0);
   CHECK(verdict.outcome.out == "done\n");
   CHECK(verdict.outcome.err.empty());

@@ -9,15 +9,41 @@ int main(int count, char** arguments) {
     const char* name;
     void (*run)();
   };
-#define ROW(scenario) {#scenario, scenario}
-  const Row rows[] = {
-      ROW(way_dlsym), ROW(way_procaddress), ROW(way_procaddress_versions), ROW(way_default_scope),
-      ROW(way_reload), ROW(no_driver_in_process), ROW(alloc_free), ROW(wrong_calls), ROW(stream_order), ROW(pool_warm_up), ROW(pool_used), ROW(pool_exhausted),
-      ROW(address_answers), ROW(out_of_memory), ROW(memory_handed_to_the_driver), ROW(own_virtual_memory), ROW(limit_filled_by_cache), ROW(two_devices),
-      ROW(several_threads), ROW(barrier), ROW(context_death), ROW(capture_beside_frees),
-      ROW(fork_before_start), ROW(fork_after_start), ROW(live_at_exit), ROW(calls_from_last_destructor),
-      ROW(probe_only), ROW(emptied_each_step), ROW(free_in_callback),
-      ROW(capture_dies_with_context), ROW(constructor_thread), ROW(mini_cancel), ROW(mini_driver)};
+#define ROW(scenario) \
+  { #scenario, scenario }
+  const Row rows[] = {ROW(way_dlsym),
+                      ROW(way_procaddress),
+                      ROW(way_procaddress_versions),
+                      ROW(way_default_scope),
+                      ROW(way_reload),
+                      ROW(no_driver_in_process),
+                      ROW(alloc_free),
+                      ROW(wrong_calls),
+                      ROW(stream_order),
+                      ROW(pool_warm_up),
+                      ROW(pool_used),
+                      ROW(pool_exhausted),
+                      ROW(address_answers),
+                      ROW(out_of_memory),
+                      ROW(memory_handed_to_the_driver),
+                      ROW(own_virtual_memory),
+                      ROW(limit_filled_by_cache),
+                      ROW(two_devices),
+                      ROW(several_threads),
+                      ROW(barrier),
+                      ROW(context_death),
+                      ROW(capture_beside_frees),
+                      ROW(fork_before_start),
+                      ROW(fork_after_start),
+                      ROW(live_at_exit),
+                      ROW(calls_from_last_destructor),
+                      ROW(probe_only),
+                      ROW(emptied_each_step),
+                      ROW(free_in_callback),
+                      ROW(capture_dies_with_context),
+                      ROW(constructor_thread),
+                      ROW(mini_cancel),
+                      ROW(mini_driver)};
 #undef ROW
   for (const Row& row : rows)
     if (count == 2 && std::strcmp(arguments[1], row.name) == 0) {

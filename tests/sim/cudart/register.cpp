@@ -98,8 +98,8 @@ CUDART void** __cudaRegisterFatBinary(FatBinary* binary) {
 }
 CUDART void __cudaRegisterFatBinaryEnd(void**) {}
 CUDART void __cudaUnregisterFatBinary(void**) {}  // other threads may be launching; the process ends anyway
-CUDART void __cudaRegisterFunction(void** image, const char* host_function, char*, const char* name, int, void*,
-                                   void*, void*, void*, int*) {
+CUDART void __cudaRegisterFunction(void** image, const char* host_function, char*, const char* name, int,
+                                   void*, void*, void*, void*, int*) {
   const std::lock_guard hold(registered().mutex);
   registered().kernels[host_function] = {reinterpret_cast<Image*>(image), name, {}};
 }

@@ -124,7 +124,6 @@ struct Module {
   Context* context = nullptr;
   std::unordered_map<std::string, std::unique_ptr<Function>> functions;
   bool complete = false;  // there are no functions but these
-  std::unordered_map<std::string, CUdeviceptr> globals;
 };
 
 }  // namespace sim

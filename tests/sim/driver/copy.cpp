@@ -110,18 +110,17 @@ CUresult plan_copy(const Box& to, const Box& from, std::size_t width, std::size_
   return CUDA_SUCCESS;
 }
 
-CUresult plan_copy(const CUDA_MEMCPY3D& parameters, Copy* copy) {
+CUresult plan_copy(const CUDA_MEMCPY3D& request, Copy* copy) {
   const auto box = [](CUmemorytype type, CUdeviceptr device, const void* host, std::size_t pitch,
                       std::size_t height, std::size_t x, std::size_t y, std::size_t z) {
     const std::uint64_t base = type == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(host) : device;
     return Box{type, base + z * pitch * height + y * pitch + x, pitch, pitch * height};
   };
-  const CUDA_MEMCPY3D& from = parameters;
-  return plan_copy(box(from.dstMemoryType, from.dstDevice, from.dstHost, from.dstPitch, from.dstHeight,
-                       from.dstXInBytes, from.dstY, from.dstZ),
-                   box(from.srcMemoryType, from.srcDevice, from.srcHost, from.srcPitch, from.srcHeight,
-                       from.srcXInBytes, from.srcY, from.srcZ),
-                   from.WidthInBytes, from.Height, from.Depth, copy);
+  return plan_copy(box(request.dstMemoryType, request.dstDevice, request.dstHost, request.dstPitch,
+                       request.dstHeight, request.dstXInBytes, request.dstY, request.dstZ),
+                   box(request.srcMemoryType, request.srcDevice, request.srcHost, request.srcPitch,
+                       request.srcHeight, request.srcXInBytes, request.srcY, request.srcZ),
+                   request.WidthInBytes, request.Height, request.Depth, copy);
 }
 
 CUresult plan_fill(CUdeviceptr to, std::size_t pitch, unsigned value, unsigned element, std::size_t width,

@@ -19,7 +19,6 @@ Violations& reports() {
 
 struct Dying {
   std::uint64_t base, bytes;
-  int device;
   std::uint64_t number;
 };
 std::vector<Dying>& dying() {
@@ -86,8 +85,8 @@ std::uint64_t reach(const Context& context, std::uint64_t address, bool writes, 
 
 const Violations& violations() { return reports(); }
 
-void add_dying(std::uint64_t base, std::uint64_t bytes, int device, std::uint64_t number) {
-  dying().push_back({base, bytes, device, number});
+void add_dying(std::uint64_t base, std::uint64_t bytes, std::uint64_t number) {
+  dying().push_back({base, bytes, number});
 }
 
 void remove_dying(std::uint64_t number) {

@@ -23,9 +23,9 @@ void check_release(const char* how, std::uint64_t base, std::uint64_t bytes, uns
 // reads and writes, so it must have access.
 bool check_touches(Context& context, const char* name, const std::vector<Touch>& touches, bool on_device);
 
-// Memory that is freed in the order of a stream is there until that moment. Known by a mark's lane and
-// ticket.
-void add_dying(std::uint64_t base, std::uint64_t bytes, int device, std::uint64_t number);
+// Memory that is freed in the order of a stream is there until that moment. Known by a number of its
+// own.
+void add_dying(std::uint64_t base, std::uint64_t bytes, std::uint64_t number);
 void remove_dying(std::uint64_t number);
 
 struct Violations {

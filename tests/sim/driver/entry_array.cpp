@@ -56,7 +56,8 @@ std::size_t channel_bytes(CUarray_format format) {
 
 CUresult check(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   if (!channel_bytes(shape.Format)) return CUDA_ERROR_NOT_SUPPORTED;
-  if (shape.NumChannels != 1 && shape.NumChannels != 2 && shape.NumChannels != 4) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.NumChannels != 1 && shape.NumChannels != 2 && shape.NumChannels != 4)
+    return CUDA_ERROR_INVALID_VALUE;
   if (!shape.Width || shape.Width > (1u << 17) || shape.Height > (1u << 17) || shape.Depth > (1u << 14))
     return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
@@ -80,7 +81,8 @@ CUresult take(std::uint64_t bytes, Storage* storage) {
 }
 
 void give_back(const Storage& storage) {
-  if (storage.bytes) state().devices[static_cast<std::size_t>(storage.device)]->release(storage.base, storage.bytes);
+  if (storage.bytes)
+    state().devices[static_cast<std::size_t>(storage.device)]->release(storage.base, storage.bytes);
 }
 
 void destroy(CUmipmappedArray handle) {
@@ -177,7 +179,8 @@ CUresult SIM_ENTRY(cuMipmappedArrayCreate)(CUmipmappedArray* pHandle,
     levels.back()->shape = shape;
     bytes += bytes_of(shape);
     if (shape.Width <= 1 && shape.Height <= 1 && shape.Depth <= 1) break;
-    for (std::size_t* extent : {&shape.Width, &shape.Height, &shape.Depth}) *extent = *extent > 1 ? *extent / 2 : *extent;
+    for (std::size_t* extent : {&shape.Width, &shape.Height, &shape.Depth})
+      *extent = *extent > 1 ? *extent / 2 : *extent;
   }
   auto mipmap = std::make_unique<Mipmap>();
   SIM_TRY(take(bytes, &mipmap->storage));

@@ -39,12 +39,15 @@ unsigned clamped(std::size_t value) { return value > ~0u ? ~0u : static_cast<uns
 
 }  // namespace
 
-CUresult SIM_ENTRY(cuMemAlloc)(CUdeviceptr_v1* dptr, unsigned int bytesize) { return allocate(dptr, bytesize); }
+CUresult SIM_ENTRY(cuMemAlloc)(CUdeviceptr_v1* dptr, unsigned int bytesize) {
+  return allocate(dptr, bytesize);
+}
 
 CUresult SIM_ENTRY(cuMemAllocPitch)(CUdeviceptr_v1* dptr, unsigned int* pPitch, unsigned int WidthInBytes,
                                     unsigned int Height, unsigned int ElementSizeBytes) {
   if (!pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
-  if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
+  if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
+    return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t pitch = round_up(WidthInBytes, 512), bytes = pitch * Height;
   if (bytes > ~0u) return CUDA_ERROR_INVALID_VALUE;
   SIM_TRY(allocate(dptr, bytes));
@@ -80,7 +83,9 @@ CUresult SIM_ENTRY(cuMemGetAddressRange)(CUdeviceptr_v1* pbase, unsigned int* ps
   return CUDA_SUCCESS;
 }
 
-CUresult SIM_ENTRY(cuMemAllocHost)(void** pp, unsigned int bytesize) { return entry::cuMemAllocHost_v2(pp, bytesize); }
+CUresult SIM_ENTRY(cuMemAllocHost)(void** pp, unsigned int bytesize) {
+  return entry::cuMemAllocHost_v2(pp, bytesize);
+}
 
 CUresult SIM_ENTRY(cuMemcpyHtoD)(CUdeviceptr_v1 dstDevice, const void* srcHost, unsigned int ByteCount) {
   return entry::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
@@ -103,8 +108,9 @@ CUresult SIM_ENTRY(cuArrayCreate)(CUarray* pHandle, const CUDA_ARRAY_DESCRIPTOR_
 }
 CUresult SIM_ENTRY(cuArray3DCreate)(CUarray* pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1* pAllocateArray) {
   if (!pAllocateArray) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_ARRAY3D_DESCRIPTOR wide{pAllocateArray->Width,  pAllocateArray->Height,      pAllocateArray->Depth,
-                                     pAllocateArray->Format, pAllocateArray->NumChannels, pAllocateArray->Flags};
+  const CUDA_ARRAY3D_DESCRIPTOR wide{pAllocateArray->Width,       pAllocateArray->Height,
+                                     pAllocateArray->Depth,       pAllocateArray->Format,
+                                     pAllocateArray->NumChannels, pAllocateArray->Flags};
   return entry::cuArray3DCreate_v2(pHandle, &wide);
 }
 

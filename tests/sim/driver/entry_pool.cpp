@@ -55,7 +55,7 @@ void free_in_order(Blocks::iterator at, const Stream& stream) {
   const Block block = at->second;
   state().blocks.erase(at);
   const std::uint64_t number = state().next_id++;
-  add_dying(block.base, block.size, block.device, number);
+  add_dying(block.base, block.size, number);
   Work work;
   work.name = "a free";
   const bool pooled = block.kind == Block::Kind::stream_ordered;

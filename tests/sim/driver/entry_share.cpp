@@ -107,7 +107,8 @@ CUresult SIM_ENTRY(cuMemPoolImportFromShareableHandle)(CUmemoryPool* pool_out, v
     return CUDA_ERROR_INVALID_VALUE;
   const Lock lock;
   int partition = -1, owner = 0;
-  if (!read_name(descriptor(handle), "/memfd:sim-pool-%d-%d", &partition, &owner)) return CUDA_ERROR_INVALID_VALUE;
+  if (!read_name(descriptor(handle), "/memfd:sim-pool-%d-%d", &partition, &owner))
+    return CUDA_ERROR_INVALID_VALUE;
   const int device = ordinal_of(partition);
   if (device < 0) return CUDA_ERROR_INVALID_VALUE;
   auto pool = std::make_unique<Pool>(device);
@@ -141,8 +142,11 @@ CUresult SIM_ENTRY(cuMemPoolImportPointer)(CUdeviceptr* ptr_out, CUmemoryPool po
   if (!found || found->imported_from != place.pid) return CUDA_ERROR_INVALID_VALUE;
   std::uint64_t base = 0;
   if (map_place(place, &base) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
-  state().add_block(
-      {.kind = Block::Kind::imported, .base = base, .size = place.size, .device = found->device, .pool = found});
+  state().add_block({.kind = Block::Kind::imported,
+                     .base = base,
+                     .size = place.size,
+                     .device = found->device,
+                     .pool = found});
   *ptr_out = base;
   return CUDA_SUCCESS;
 }

@@ -34,15 +34,17 @@ struct Faults {
 };
 
 [[noreturn]] void refuse(const std::string& item, const char* wrong) {
-  std::fprintf(stderr,
-               "simulated GPU: SIM_FAULTS: '%s': %s; allowed are ENTRY@N=CODE, ENTRY@N+=CODE, ENTRY@*=CODE with "
-               "CODE an error's number or name, pause:MILLISECONDS or kill, hide:ENTRY and version:NUMBER\n",
-               item.c_str(), wrong);
+  std::fprintf(
+      stderr,
+      "simulated GPU: SIM_FAULTS: '%s': %s; allowed are ENTRY@N=CODE, ENTRY@N+=CODE, ENTRY@*=CODE with "
+      "CODE an error's number or name, pause:MILLISECONDS or kill, hide:ENTRY and version:NUMBER\n",
+      item.c_str(), wrong);
   std::abort();
 }
 
 bool number(const std::string& text, std::uint64_t* value) {
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 18) return false;
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 18)
+    return false;
   *value = std::strtoull(text.c_str(), nullptr, 10);
   return true;
 }

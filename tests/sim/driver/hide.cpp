@@ -16,7 +16,8 @@
 namespace sim {
 namespace {
 
-// A name of the library by dlsym would be the loader's answer, perhaps another library's; the tables are read.
+// A name of the library by dlsym would be the loader's answer, perhaps another library's; the tables are
+// read.
 struct Tables {
   ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;

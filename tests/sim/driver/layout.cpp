@@ -27,8 +27,8 @@ int find(const std::string& item) {
   }
   constexpr std::size_t prefix = 4;
   for (int partition = 0; partition < gpus() * instances_of_gpu(); ++partition)
-    for (const std::string& name : {uuid_text("GPU-", gpu_uuid(gpu_of(partition))),
-                                    uuid_text("MIG-", partition_uuid(partition))})
+    for (const std::string& name :
+         {uuid_text("GPU-", gpu_uuid(gpu_of(partition))), uuid_text("MIG-", partition_uuid(partition))})
       if (item.size() > prefix && name.rfind(item, 0) == 0) return partition;
   return -1;
 }

@@ -19,7 +19,7 @@ inline int gpu_of(int partition) { return partition / instances_of_gpu(); }
 std::uint64_t partition_memory();  // bytes
 
 Uuid gpu_uuid(int gpu);
-Uuid partition_uuid(int partition);               // of the instance where the GPU is cut
+Uuid partition_uuid(int partition);                           // of the instance where the GPU is cut
 std::string uuid_text(const char* prefix, const Uuid& uuid);  // "GPU-" or "MIG-"
 
 // By CUDA_VISIBLE_DEVICES, in its order: ordinals or UUIDs, which may be shortened, up to the first that

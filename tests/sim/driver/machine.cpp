@@ -147,7 +147,8 @@ std::vector<Machine::Usage> Machine::processes(int partition) {
   strike_off_dead();
   std::vector<Usage> result;
   for (Slot* slot = slots_; slot != slots_ + max_slots; ++slot)
-    if (slot->pid && slot->used[partition]) result.push_back({static_cast<int>(slot->pid), slot->used[partition]});
+    if (slot->pid && slot->used[partition])
+      result.push_back({static_cast<int>(slot->pid), slot->used[partition]});
   return result;
 }
 

@@ -116,7 +116,8 @@ std::vector<Usage> usage(Device device) {
 }
 
 std::uint64_t total(Device device) {
-  return sim::partition_memory() * (device->instance < 0 ? static_cast<unsigned>(sim::instances_of_gpu()) : 1u);
+  return sim::partition_memory() *
+         (device->instance < 0 ? static_cast<unsigned>(sim::instances_of_gpu()) : 1u);
 }
 
 std::uint64_t used(Device device) {

@@ -1,8 +1,8 @@
 // The books of the referee; see burials.hpp.
 #include "burials.hpp"
 
-#include <iterator>
 #include <cstdio>
+#include <iterator>
 
 namespace referee {
 namespace {
@@ -21,8 +21,8 @@ std::vector<std::string> Burials::hand_out(std::uint64_t base, const Handed& blo
   auto other = live_.lower_bound(base);
   if (other != live_.begin() && std::prev(other)->first + std::prev(other)->second.size > base) --other;
   for (; other != live_.end() && other->first < end; ++other)
-    broken.push_back(block.by + " gave " + at(base, block.size) + ", of which " + at(other->first, other->second.size) +
-                     " of " + other->second.by + " is still in use");
+    broken.push_back(block.by + " gave " + at(base, block.size) + ", of which " +
+                     at(other->first, other->second.size) + " of " + other->second.by + " is still in use");
   auto grave = graves_.lower_bound(base);
   if (grave != graves_.begin() && std::prev(grave)->first + std::prev(grave)->second.size > base) --grave;
   while (grave != graves_.end() && grave->first < end) {
@@ -50,7 +50,8 @@ void Burials::open_grave(Graves::iterator grave, std::uint64_t base, std::uint64
   if (end > base + size) graves_[base + size] = {end - (base + size), rest.until, rest.story};
 }
 
-std::optional<Handed> Burials::bury(std::uint64_t base, const std::string& by, Tickets until, bool on_a_stream) {
+std::optional<Handed> Burials::bury(std::uint64_t base, const std::string& by, Tickets until,
+                                    bool on_a_stream) {
   const auto found = live_.find(base);
   if (found == live_.end()) return std::nullopt;
   const Handed block = found->second;

@@ -30,9 +30,10 @@ const Simulator* simulator() {
   static std::atomic<const Simulator*> known{nullptr};
   if (const Simulator* found = known.load(std::memory_order_acquire)) return found;
   Simulator found{};
-  if (!find("simTails", &found.tails) || !find("simTailOf", &found.tail_of) || !find("simTicketDone", &found.done) ||
-      !find("simTicketOrdered", &found.ordered) || !find("simCapturing", &found.capturing) ||
-      !find("simContextId", &found.context_id) || !find("simPrimaryContextId", &found.primary_context_id))
+  if (!find("simTails", &found.tails) || !find("simTailOf", &found.tail_of) ||
+      !find("simTicketDone", &found.done) || !find("simTicketOrdered", &found.ordered) ||
+      !find("simCapturing", &found.capturing) || !find("simContextId", &found.context_id) ||
+      !find("simPrimaryContextId", &found.primary_context_id))
     return nullptr;
   const Simulator* kept = new Simulator(found);
   known.store(kept, std::memory_order_release);
@@ -69,7 +70,9 @@ bool ordered_before(const Ticket& ticket, CUstream stream, bool per_thread) {
 }
 bool capturing(CUstream stream, bool per_thread) { return simulator()->capturing(stream, per_thread); }
 std::uint64_t current_context() { return simulator()->context_id(nullptr); }
-std::uint64_t id_of(CUcontext context) { return simulated() && context ? simulator()->context_id(context) : 0; }
+std::uint64_t id_of(CUcontext context) {
+  return simulated() && context ? simulator()->context_id(context) : 0;
+}
 std::uint64_t primary_context(CUdevice device) {
   return simulated() ? simulator()->primary_context_id(device) : 0;
 }

@@ -9,8 +9,8 @@ namespace referee {
 
 bool simulated();  // false: another driver is loaded, and the referee cannot judge
 
-Tickets tails();                                            // of every stream with work that is not over
-Tickets tail_of(CUstream stream, bool per_thread);          // the same of one
+Tickets tails();                                    // of every stream with work that is not over
+Tickets tail_of(CUstream stream, bool per_thread);  // the same of one
 bool over(const Ticket& ticket);
 // Before anything that is queued on the stream from here on.
 bool ordered_before(const Ticket& ticket, CUstream stream, bool per_thread);

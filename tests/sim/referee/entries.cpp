@@ -5,9 +5,9 @@
 // before it is passed on, since another thread may be given the memory at once.
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 #include "device.hpp"
@@ -19,6 +19,7 @@ namespace referee {
 namespace {
 
 struct Book {
+  const pid_t owner = getpid();
   std::mutex mutex;
   Burials burials;
   std::uint64_t handed_out = 0, freed = 0, broken = 0;
@@ -34,8 +35,13 @@ std::FILE* verdicts() {
   static std::FILE* const file = [] {
     const char* path = std::getenv("REFEREE_LOG");
     std::string name = path ? path : "";
-    if (const auto at = name.find("%p"); at != std::string::npos) name.replace(at, 2, std::to_string(getpid()));
-    return name.empty() ? nullptr : std::fopen(name.c_str(), "a");
+    if (const auto at = name.find("%p"); at != std::string::npos)
+      name.replace(at, 2, std::to_string(getpid()));
+    if (name.empty()) return static_cast<std::FILE*>(nullptr);
+    std::FILE* opened = std::fopen(name.c_str(), "a");
+    if (!opened)
+      std::fprintf(stderr, "referee: cannot write REFEREE_LOG %s: %s\n", name.c_str(), std::strerror(errno));
+    return opened;
   }();
   return file;
 }
@@ -50,11 +56,13 @@ void announce(const std::string& sentence) {
 
 // So that a test can tell silence from absence.
 [[gnu::destructor]] void sum_up() {
-  std::FILE* file = verdicts();
-  if (!file || !simulated()) return;
-  const std::lock_guard hold(book().mutex);
-  std::fprintf(file, "handed out %lu, freed %lu, reuses checked %lu, broken %lu\n", book().handed_out, book().freed,
-               book().burials.checked(), book().broken);
+  // A child by fork or vfork has nothing to say of its parent's book, whose lock may be held for ever.
+  if (!simulated() || book().owner != getpid()) return;
+  const std::unique_lock hold(book().mutex, std::try_to_lock);
+  std::FILE* file = hold ? verdicts() : nullptr;
+  if (!file) return;
+  std::fprintf(file, "handed out %lu, freed %lu, reuses checked %lu, broken %lu\n", book().handed_out,
+               book().freed, book().burials.checked(), book().broken);
   std::fflush(file);
 }
 
@@ -75,8 +83,8 @@ CUresult handed(CUresult result, const CUdeviceptr* pointer, std::uint64_t size,
 
 // Stream-ordered memory only by what comes behind on its stream. In a capture the address is the
 // graph's, and its order too.
-CUresult handed(CUresult result, const CUdeviceptr* pointer, std::uint64_t size, const char* by, CUstream stream,
-                bool per_thread) {
+CUresult handed(CUresult result, const CUdeviceptr* pointer, std::uint64_t size, const char* by,
+                CUstream stream, bool per_thread) {
   if (result != CUDA_SUCCESS || !simulated() || capturing(stream, per_thread)) return result;
   judge(*pointer, {size, 0, by, true},
         [&](const Ticket& ticket) { return over(ticket) || ordered_before(ticket, stream, per_thread); });
@@ -126,7 +134,7 @@ EXPORT void _exit(int status) {
   referee::sum_up();
   referee::end_process(status);
 }
-
+EXPORT void _Exit(int status) noexcept { _exit(status); }
 
 EXPORT CUresult cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags) {
   const CUresult result = NEXT(cuGetProcAddress)(symbol, pfn, cudaVersion, flags);
@@ -155,19 +163,19 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr) {
   return referee::freed(dptr, __func__, referee::tails(), false, [&] { return NEXT(cuMemFree_v2)(dptr); });
 }
 
-#define ON_A_STREAM(suffix, per_thread)                                                                          \
-  EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {                \
-    return referee::handed(NEXT(cuMemAllocAsync##suffix)(dptr, bytesize, hStream), dptr, bytesize, __func__,     \
-                           hStream, per_thread);                                                                 \
-  }                                                                                                              \
-  EXPORT CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,         \
-                                                  CUstream hStream) {                                            \
-    return referee::handed(NEXT(cuMemAllocFromPoolAsync##suffix)(dptr, bytesize, pool, hStream), dptr, bytesize, \
-                           __func__, hStream, per_thread);                                                       \
-  }                                                                                                              \
-  EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr dptr, CUstream hStream) {                                   \
-    return referee::freed_on(dptr, hStream, per_thread, __func__,                                                \
-                             [&] { return NEXT(cuMemFreeAsync##suffix)(dptr, hStream); });                       \
+#define ON_A_STREAM(suffix, per_thread)                                                                      \
+  EXPORT CUresult cuMemAllocAsync##suffix(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {            \
+    return referee::handed(NEXT(cuMemAllocAsync##suffix)(dptr, bytesize, hStream), dptr, bytesize, __func__, \
+                           hStream, per_thread);                                                             \
+  }                                                                                                          \
+  EXPORT CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,     \
+                                                  CUstream hStream) {                                        \
+    return referee::handed(NEXT(cuMemAllocFromPoolAsync##suffix)(dptr, bytesize, pool, hStream), dptr,       \
+                           bytesize, __func__, hStream, per_thread);                                         \
+  }                                                                                                          \
+  EXPORT CUresult cuMemFreeAsync##suffix(CUdeviceptr dptr, CUstream hStream) {                               \
+    return referee::freed_on(dptr, hStream, per_thread, __func__,                                            \
+                             [&] { return NEXT(cuMemFreeAsync##suffix)(dptr, hStream); });                   \
   }
 ON_A_STREAM(, false)
 ON_A_STREAM(_ptsz, true)
@@ -176,7 +184,8 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx) {
   return referee::ended(referee::id_of(ctx), __func__, [&] { return NEXT(cuCtxDestroy_v2)(ctx); });
 }
 EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
-  return referee::ended(referee::primary_context(dev), __func__, [&] { return NEXT(cuDevicePrimaryCtxReset_v2)(dev); });
+  return referee::ended(referee::primary_context(dev), __func__,
+                        [&] { return NEXT(cuDevicePrimaryCtxReset_v2)(dev); });
 }
 // Only the last release ends the context; the others must not look as if they had.
 EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) {

@@ -47,9 +47,10 @@ TEST_CASE("only what the ticket names is asked for") {
   Burials books;
   books.hand_out(1000, ordered(100), kAllIsOver);
   books.bury(1000, "free_async", {{7, 3}}, true);
-  CHECK(books.hand_out(1000, ordered(100), [](const Ticket& ticket) {
-    return ticket.stream == 7 && ticket.number == 3;
-  }).empty());
+  CHECK(books
+            .hand_out(1000, ordered(100),
+                      [](const Ticket& ticket) { return ticket.stream == 7 && ticket.number == 3; })
+            .empty());
 }
 
 TEST_CASE("stream-ordered memory that is freed without a stream is out of use") {

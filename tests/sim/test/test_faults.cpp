@@ -52,7 +52,8 @@ TEST_CASE("a named call kills its process or makes it wait") {
           clock_gettime(CLOCK_MONOTONIC, &before);
           const int results = four_allocations();
           clock_gettime(CLOCK_MONOTONIC, &after);
-          const long ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1'000'000;
+          const long ms =
+              (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1'000'000;
           return results || ms < 50;
         }) == 0);
 }
@@ -80,9 +81,10 @@ TEST_CASE("an older driver has its version and none of the later entries") {
 }
 
 TEST_CASE("a fault that cannot be understood ends the process") {
-  const char* wrong = GENERATE("cuMemAlloc_v2", "cuNoSuch@1=2", "cuMemAlloc_v2@0=2", "cuMemAlloc_v2@x=2",
-                               "cuMemAlloc_v2@1=0", "cuMemAlloc_v2@1=CUDA_ERROR_OF_NOBODY", "cuMemAlloc_v2@1=5000",
-                               "cuMemAlloc_v2@1=pause:long", "hide:cuNoSuch", "version:1", "version:99999");
+  const char* wrong =
+      GENERATE("cuMemAlloc_v2", "cuNoSuch@1=2", "cuMemAlloc_v2@0=2", "cuMemAlloc_v2@x=2", "cuMemAlloc_v2@1=0",
+               "cuMemAlloc_v2@1=CUDA_ERROR_OF_NOBODY", "cuMemAlloc_v2@1=5000", "cuMemAlloc_v2@1=pause:long",
+               "hide:cuNoSuch", "version:1", "version:99999");
   CAPTURE(wrong);
   CHECK(with_faults(wrong, [] { return 0; }) == -SIGABRT);
 }

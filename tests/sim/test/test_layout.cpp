@@ -40,7 +40,8 @@ std::string uuid_of(CUdevice device) {
   return std::string(uuid.bytes, sizeof uuid.bytes);
 }
 
-int with(std::initializer_list<std::pair<const char*, const char*>> variables, const std::function<int()>& body) {
+int with(std::initializer_list<std::pair<const char*, const char*>> variables,
+         const std::function<int()>& body) {
   return in_child([&] {
     for (const auto& [name, value] : variables) setenv(name, value, 1);
     return body();
@@ -79,9 +80,8 @@ TEST_CASE("a MIG instance is one device with its share of the memory, and one is
           if (CU(cuDeviceTotalMem_v2)(&total, 0) || total != gib / 4) return 2;
           return uuid_of(0) == std::string("tidepool-sim-mi") + 'a' ? 0 : 3;
         }) == 0);
-  CHECK(with({{"SIM_MIG", "2"}, {"CUDA_VISIBLE_DEVICES", "MIG-74696465-706f-6f6c-2d73-696d2d6d6962"}}, [] {
-          return devices_seen() == 1 && uuid_of(0).back() == 'b' ? 0 : 1;
-        }) == 0);
+  CHECK(with({{"SIM_MIG", "2"}, {"CUDA_VISIBLE_DEVICES", "MIG-74696465-706f-6f6c-2d73-696d2d6d6962"}},
+             [] { return devices_seen() == 1 && uuid_of(0).back() == 'b' ? 0 : 1; }) == 0);
 }
 
 TEST_CASE("NVML and the driver name the same devices, cut into instances or not") {
@@ -121,7 +121,8 @@ TEST_CASE("NVML shows who holds memory of a shared machine, and of which instanc
             unsigned count = 4;
             if (nvml("nvmlInit_v2") || nvml("nvmlDeviceGetHandleByIndex_v2", 0u, &gpu)) return 3;
             if (nvml("nvmlDeviceGetMemoryInfo", gpu, &memory) || memory.used != 64 * mib) return 4;
-            if (nvml("nvmlDeviceGetComputeRunningProcesses_v3", gpu, &count, processes) || count != 1) return 5;
+            if (nvml("nvmlDeviceGetComputeRunningProcesses_v3", gpu, &count, processes) || count != 1)
+              return 5;
             if (processes[0].pid != static_cast<unsigned>(parent) || processes[0].used != 64 * mib) return 6;
             return processes[0].gpu_instance == 0 ? 0 : 7;
           });

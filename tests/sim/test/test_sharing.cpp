@@ -102,7 +102,8 @@ TEST_CASE("a block is opened in another process, by its base, once for each cont
               const auto handle = take<CUipcMemHandle>(socket);
               CUdeviceptr block = 0, again = 0;
               std::size_t size = 0;
-              if (start() || CU(cuIpcOpenMemHandle_v2)(&block, handle, 0) != CUDA_ERROR_INVALID_VALUE) return 10;
+              if (start() || CU(cuIpcOpenMemHandle_v2)(&block, handle, 0) != CUDA_ERROR_INVALID_VALUE)
+                return 10;
               if (CU(cuIpcOpenMemHandle_v2)(&block, handle, 1) || word(block) != 7) return 11;
               if (CU(cuIpcOpenMemHandle_v2)(&again, handle, 1) || again != block) return 12;
               if (CU(cuMemGetAddressRange_v2)(nullptr, &size, block) || size != bytes) return 13;
@@ -144,14 +145,17 @@ TEST_CASE("physical memory made for it is exported as a descriptor, and costs it
               int file = -1;
               if (start() || CU(cuMemCreate)(&plain, 2 * mib, &prop, 0)) return 1;
               constexpr auto type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-              if (CU(cuMemExportToShareableHandle)(&file, plain, type, 0) != CUDA_ERROR_INVALID_VALUE) return 2;
+              if (CU(cuMemExportToShareableHandle)(&file, plain, type, 0) != CUDA_ERROR_INVALID_VALUE)
+                return 2;
               prop.requestedHandleTypes = type;
               const std::size_t before = free_bytes();
               if (CU(cuMemCreate)(&handle, 2 * mib, &prop, 0) || free_bytes() != before - 2 * mib) return 3;
               if (CU(cuMemExportToShareableHandle)(&file, handle, type, 0) || file < 0) return 4;
               CUdeviceptr base = 0;
-              const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-              if (CU(cuMemAddressReserve)(&base, 2 * mib, 0, 0, 0) || CU(cuMemMap)(base, 2 * mib, 0, handle, 0) ||
+              const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}},
+                                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+              if (CU(cuMemAddressReserve)(&base, 2 * mib, 0, 0, 0) ||
+                  CU(cuMemMap)(base, 2 * mib, 0, handle, 0) ||
                   CU(cuMemSetAccess)(base, 2 * mib, &access, 1) || fill(base, 5, 1))
                 return 5;
               put_file(socket, file);
@@ -163,16 +167,18 @@ TEST_CASE("physical memory made for it is exported as a descriptor, and costs it
               const int file = take_file(socket);
               CUmemGenericAllocationHandle handle = 0;
               CUdeviceptr base = 0;
-              const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+              const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}},
+                                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
               constexpr auto type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
               if (start()) return 10;
               const std::size_t before = free_bytes();
-              if (CU(cuMemImportFromShareableHandle)(&handle, as_handle(socket), type) != CUDA_ERROR_INVALID_VALUE)
+              if (CU(cuMemImportFromShareableHandle)(&handle, as_handle(socket), type) !=
+                  CUDA_ERROR_INVALID_VALUE)
                 return 11;
               if (CU(cuMemImportFromShareableHandle)(&handle, as_handle(file), type)) return 12;
               close(file);
-              if (CU(cuMemAddressReserve)(&base, 2 * mib, 0, 0, 0) || CU(cuMemMap)(base, 2 * mib, 0, handle, 0) ||
-                  CU(cuMemSetAccess)(base, 2 * mib, &access, 1))
+              if (CU(cuMemAddressReserve)(&base, 2 * mib, 0, 0, 0) ||
+                  CU(cuMemMap)(base, 2 * mib, 0, handle, 0) || CU(cuMemSetAccess)(base, 2 * mib, &access, 1))
                 return 13;
               if (word(base) != 5 || fill(base, 6, 1) || free_bytes() != before) return 14;
               put(socket, 1);
@@ -180,7 +186,8 @@ TEST_CASE("physical memory made for it is exported as a descriptor, and costs it
             }) == 0);
 }
 
-TEST_CASE("a pool made for it is shared, its pointers imported and freed, and it allocates for its owner only") {
+TEST_CASE(
+    "a pool made for it is shared, its pointers imported and freed, and it allocates for its owner only") {
   CHECK(exporter_and_importer(
             [](int socket) {
               CUmemPoolProps props{};
@@ -194,7 +201,8 @@ TEST_CASE("a pool made for it is shared, its pointers imported and freed, and it
               if (start() || CU(cuMemPoolCreate)(&pool, &props)) return 1;
               constexpr auto type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
               if (CU(cuDeviceGetDefaultMemPool)(&standard, 0)) return 2;
-              if (CU(cuMemPoolExportToShareableHandle)(&file, standard, type, 0) != CUDA_ERROR_INVALID_VALUE) return 3;
+              if (CU(cuMemPoolExportToShareableHandle)(&file, standard, type, 0) != CUDA_ERROR_INVALID_VALUE)
+                return 3;
               if (CU(cuMemPoolExportToShareableHandle)(&file, pool, type, 0)) return 4;
               if (CU(cuMemAllocFromPoolAsync)(&block, 4096, pool, nullptr) || fill(block, 3, 1)) return 5;
               if (CU(cuMemPoolExportPointer)(&data, block)) return 6;
@@ -210,7 +218,8 @@ TEST_CASE("a pool made for it is shared, its pointers imported and freed, and it
               if (start()) return 10;
               constexpr auto type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
               if (CU(cuMemPoolImportFromShareableHandle)(&pool, as_handle(file), type, 0)) return 11;
-              if (CU(cuMemAllocFromPoolAsync)(&block, 64, pool, nullptr) != CUDA_ERROR_INVALID_VALUE) return 12;
+              if (CU(cuMemAllocFromPoolAsync)(&block, 64, pool, nullptr) != CUDA_ERROR_INVALID_VALUE)
+                return 12;
               if (CU(cuMemPoolImportPointer)(&block, pool, &data) || word(block) != 3) return 13;
               if (fill(block, 4, 1) || CU(cuMemFreeAsync)(block, nullptr)) return 14;
               if (CU(cuMemFree_v2)(block) != CUDA_ERROR_INVALID_VALUE) return 15;
