@@ -125,6 +125,7 @@ void Runtime::driver_initialised() noexcept {
     lifecycle::driver_started();
     // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
     std::atexit(&Runtime::finish);
+    ::at_quick_exit(&Runtime::finish);
     if (runtime->reports()) farewell::prepare(&Runtime::finish);
   } catch (...) {
     // No memory for a report: the program goes on without.
@@ -175,6 +176,8 @@ void Runtime::write_report() {
   const auto write = [&](const std::string& path) {
     const std::string failure = report::write_report(json, path);
     if (failure.empty() || report_failed_) return;
+    // `tidepool run` has returned, and removed its folder, before a process that went its own way.
+    if (!run_folder_.empty() && path.starts_with(run_folder_) && ::access(run_folder_.c_str(), F_OK) != 0) return;
     report_failed_ = true;
     log::warn("the report " + path + " cannot be written (" + failure + ")");
   };

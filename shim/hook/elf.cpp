@@ -11,7 +11,9 @@ std::uint32_t gnu_hash_of(const char* name) {
 }
 
 bool is_definition(const Library& library, const ElfW(Sym) & symbol, const char* name) {
-  return symbol.st_shndx != SHN_UNDEF && equal(library.strings + symbol.st_name, name);
+  // A value of 0 is none to the loader either.
+  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
+         equal(library.strings + symbol.st_name, name);
 }
 
 ElfW(Sym) * find_by_gnu_hash(const Library& library, const char* name, const ElfW(Sym) * after) {

@@ -98,6 +98,11 @@ bool prepare_lookup() {
   return true;
 }
 
+// Handles by which the program may find our own exports.
+bool means_all_objects(void* handle) {
+  return handle == RTLD_DEFAULT || handle == RTLD_NEXT || handle == real_dlopen()(nullptr, RTLD_LAZY);
+}
+
 void* libc_handle() { return real_dlopen()("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); }
 
 }  // namespace
@@ -139,7 +144,7 @@ struct LookupAnswer {
   if (tidepool_real_dlsym == nullptr) tidepool_find_loader();
   const bool known = prepare_lookup();
   // Without a driver in the process our own exports must not pretend that there is one.
-  if (!known && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
+  if (!known && means_all_objects(handle) && is_hook_name(name)) return {libc_handle(), nullptr};
   if (!known || !answers_are_swapped() || handle == RTLD_DEFAULT || handle == RTLD_NEXT)
     return {handle, nullptr};
   using Lookup = void* (*)(void*, const char*);
@@ -148,7 +153,7 @@ struct LookupAnswer {
 
 [[gnu::visibility("hidden")]] LookupAnswer tidepool_before_versioned_lookup(void* handle, const char* name) {
   if (name[0] == 'd') return redirect_loader(), LookupAnswer{handle, nullptr};
-  if (!prepare_lookup() && handle == RTLD_DEFAULT && is_hook_name(name)) return {libc_handle(), nullptr};
+  if (!prepare_lookup() && means_all_objects(handle) && is_hook_name(name)) return {libc_handle(), nullptr};
   return {handle, nullptr};
 }
 

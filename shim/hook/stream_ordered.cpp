@@ -22,7 +22,9 @@ CUresult cuMemAllocAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUstream hStre
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream) {
   return serve<Hook::cuMemAllocFromPoolAsync>(
       [&](Router& router, const Pass& pass) {
-        return router.allocate_async(dptr, bytesize, pool, hStream, false, pass);
+        // Null is no pool here; to the router it means the current one.
+        return pool == nullptr ? router.pass_on(pass)
+                               : router.allocate_async(dptr, bytesize, pool, hStream, false, pass);
       },
       dptr, bytesize, pool, hStream);
 }
@@ -30,7 +32,9 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemo
                                       CUstream hStream) {
   return serve<Hook::cuMemAllocFromPoolAsync_ptsz>(
       [&](Router& router, const Pass& pass) {
-        return router.allocate_async(dptr, bytesize, pool, hStream, true, pass);
+        // Null is no pool here; to the router it means the current one.
+        return pool == nullptr ? router.pass_on(pass)
+                               : router.allocate_async(dptr, bytesize, pool, hStream, true, pass);
       },
       dptr, bytesize, pool, hStream);
 }

@@ -9,7 +9,9 @@ CUresult cuMemAddressReserve(CUdeviceptr* ptr, size_t size, size_t alignment, CU
                              unsigned long long flags) {
   return forward<Hook::cuMemAddressReserve>(ptr, size, alignment, addr, flags);
 }
-CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) { return forward<Hook::cuMemAddressFree>(ptr, size); }
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) {
+  return serve<Hook::cuMemAddressFree, &Router::about_mapping>(ptr, size);
+}
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* prop,
                      unsigned long long flags) {
   return serve<Hook::cuMemCreate>(
@@ -35,7 +37,9 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
   return serve<Hook::cuMemUnmap, &Router::unmap>(ptr, size);
 }
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count) {
-  return forward<Hook::cuMemSetAccess>(ptr, size, desc, count);
+  return serve<Hook::cuMemSetAccess>(
+      [&](Router& router, const Pass& pass) { return router.about_mapping(ptr, size, pass); }, ptr, size,
+      desc, count);
 }
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* addr) {
   return serve<Hook::cuMemRetainAllocationHandle, &Router::retain>(handle, addr);
@@ -49,7 +53,9 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
   return forward<Hook::cuMemImportFromShareableHandle>(handle, osHandle, shHandleType);
 }
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
-  return forward<Hook::cuMemGetAccess>(flags, location, ptr);
+  return serve<Hook::cuMemGetAccess>(
+      [&](Router& router, const Pass& pass) { return router.about_mapping(ptr, 1, pass); }, flags, location,
+      ptr);
 }
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* prop,
                                                 CUmemGenericAllocationHandle handle) {

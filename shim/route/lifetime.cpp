@@ -13,6 +13,7 @@ CUresult Router::context_created(const CUcontext* context, int device, bool prim
 // streams are gone too, and their handles may come back: what they had cached is fenced.
 void Router::bury(CUcontext context, const Blocks& blocks) {
   gate_.end_all(context);
+  streams_.clear();
   for (const auto& [address, record] : blocks) {
     forget(record);
     if (record.origin == Origin::arena) device_at(record.device).free_block(address, kNoStream);
@@ -32,7 +33,8 @@ CUresult Router::primary_context_reset(int device, const Pass& pass) {
   return end_context(entry, entry ? entry->context : nullptr, pass);
 }
 
-CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context, const Pass& pass) {
+CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context,
+                             const Pass& pass) {
   const Blocks blocks = ledger_.remove_context(reinterpret_cast<std::uint64_t>(context));
   const CUresult result = pass();
   if (result == CUDA_SUCCESS) {
@@ -49,8 +51,8 @@ CUresult Router::primary_context_released(int device, const Pass& pass) {
   const CUresult result = pass();
   unsigned flags = 0;
   int active = 1;
-  if (result != CUDA_SUCCESS ||
-      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active != 0)
+  if (result != CUDA_SUCCESS || driver.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS ||
+      active != 0)
     return result;
   if (const std::optional<Contexts::Entry> entry = contexts_.take_primary(device))
     bury(entry->context, ledger_.remove_context(reinterpret_cast<std::uint64_t>(entry->context)));

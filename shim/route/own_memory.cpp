@@ -54,14 +54,24 @@ CUresult Router::release(CUmemGenericAllocationHandle handle, const Pass& pass) 
   return result;
 }
 
+bool Router::touches_arena(CUdeviceptr at, std::size_t size) {
+  return owner_of({at}) != nullptr || (size > 0 && owner_of({at + size - 1}) != nullptr);
+}
+
+CUresult Router::about_mapping(CUdeviceptr at, std::size_t size, const Pass& pass) {
+  return touches_arena(at, size) ? CUDA_ERROR_INVALID_VALUE : pass_on(pass);
+}
+
 CUresult Router::map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle,
                      const Pass& pass) {
+  if (touches_arena(at, size)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = pass_on(pass);
   if (result == CUDA_SUCCESS) mappings_.mapped({at}, size, handle);
   return result;
 }
 
 CUresult Router::unmap(CUdeviceptr at, std::size_t size, const Pass& pass) {
+  if (touches_arena(at, size)) return CUDA_ERROR_INVALID_VALUE;
   const std::vector<Mappings::Mapping> taken = mappings_.take_mappings({{at}, size});
   const CUresult result = pass();
   if (result == CUDA_SUCCESS)

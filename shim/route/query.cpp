@@ -15,9 +15,14 @@ constexpr CUdeviceptr kNobody = 1;
 // False: the driver's answer stands.
 bool answer(CUpointer_attribute attribute, Address begin, const Record& record, void* data) {
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *static_cast<CUdeviceptr*>(data) = begin.value; return true;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *static_cast<std::size_t*>(data) = record.requested; return true;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: *static_cast<unsigned long long*>(data) = record.number; return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *static_cast<CUdeviceptr*>(data) = begin.value; return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *static_cast<std::size_t*>(data) = record.requested; return true;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      *static_cast<unsigned long long*>(data) = record.number;
+      return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *static_cast<unsigned long long*>(data) = 0; return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       *static_cast<CUmemoryPool*>(data) = reinterpret_cast<CUmemoryPool>(record.pool);
@@ -38,7 +43,8 @@ std::optional<Router::Found> Router::find(Address inside) {
   const std::optional<Block> block = device->with_policy([&](Policy& policy) { return policy.find(inside); });
   if (!block) return std::nullopt;
   const std::optional<Record> record = ledger_.find(block->address);
-  if (!record) return std::nullopt;
+  // The rest of its last granule is nobody's.
+  if (!record || inside.value - block->address.value >= record->requested) return std::nullopt;
   return Found{block->address, *record};
 }
 

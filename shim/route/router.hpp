@@ -19,6 +19,7 @@
 #include "shim/route/device.hpp"
 #include "shim/route/gate.hpp"
 #include "shim/route/pass.hpp"
+#include "shim/route/streams.hpp"
 
 namespace tidepool {
 
@@ -52,6 +53,9 @@ class Router {
   CUresult release(CUmemGenericAllocationHandle handle, const Pass& pass);
   CUresult map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle, const Pass& pass);
   CUresult unmap(CUdeviceptr at, std::size_t size, const Pass& pass);
+  // Any other call about mappings at an address. The arena's are nobody's but ours: to the application its
+  // blocks are no mappings.
+  CUresult about_mapping(CUdeviceptr at, std::size_t size, const Pass& pass);
 
   // Questions (query.cpp)
   CUresult memory_info(std::size_t* free, const Pass& pass);
@@ -95,6 +99,7 @@ class Router {
   void enter(Address address, const Record& record);
   void forget(const Record& record);
   void end_use(Mappings::Id id);  // own_memory.cpp
+  bool touches_arena(CUdeviceptr at, std::size_t size);
 
   // lifetime.cpp
   using Blocks = std::vector<std::pair<Address, Record>>;
@@ -137,6 +142,7 @@ class Router {
   Mappings mappings_;
   Contexts contexts_;
   CaptureGate gate_;
+  LiveStreams streams_;
 
   std::mutex devices_lock_;
   std::vector<std::unique_ptr<Device>> devices_;  // constant once devices_ready_

@@ -106,6 +106,7 @@ void Router::back_reservations() {
 CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
                                 bool per_thread_stream, const Pass& pass) {
   if (out == nullptr || bytes == 0 || is_capturing(stream, per_thread_stream)) return pass_on(pass);
+  if (is_handle(stream) && streams_.check(stream) != CUDA_SUCCESS) return pass_on(pass);
   Device* device = device_of(stream);
   if (device == nullptr) return pass_on(pass);
   Record record{.device = device->ordinal, .requested = bytes, .kind = Kind::stream_ordered};
@@ -144,6 +145,9 @@ CUresult Router::free_async(CUdeviceptr pointer, CUstream stream, bool per_threa
   const Address address{pointer};
   Device* device = owner_of(address);
   if (device == nullptr || is_capturing(stream, per_thread_stream)) return pass_free(address, pass);
+  // On a dead stream whose handle has come back the block would be the new stream's at once.
+  if (is_handle(stream))
+    if (const CUresult refused = streams_.check(stream); refused != CUDA_SUCCESS) return refused;
   if (close_reservation(*device, address)) return CUDA_SUCCESS;
   const std::optional<Record> record = ledger_.remove(address);
   if (!record) return CUDA_ERROR_INVALID_VALUE;
@@ -160,6 +164,7 @@ CUresult Router::destroy_stream(CUstream stream, const Pass& pass) {
       if (device->has_policy())
         device->with_policy(
             [&](Policy& policy) { policy.forget_stream({reinterpret_cast<std::uint64_t>(stream)}); });
+  streams_.remove(stream);
   const CUresult result = pass();
   if (result == CUDA_SUCCESS) gate_.end(stream);
   return result;

@@ -32,6 +32,9 @@ const std::vector<std::string> kScenarios{"way_dlsym",
                                           "live_at_exit",
                                           "calls_from_last_destructor",
                                           "probe_only",
+                                          "dead_stream",
+                                          "no_mapping",
+                                          "behind_the_end",
                                           "free_in_callback",
                                           "capture_dies_with_context",
                                           "constructor_thread"};
@@ -126,6 +129,15 @@ TEST_CASE("a thread that is cancelled inside the driver ends as without the shim
     INFO(mode << ": " << run.outcome.out << run.outcome.err);
     CHECK(run.outcome.exit_code == 0);
   }
+}
+
+TEST_CASE("a driver that lacks what came later serves as it does without the shim") {
+  for (const std::string version : {"11000", "11020", "11030", "12040"})
+    for (const std::string mode : {"", "passthrough", "ondemand", "prealloc"}) {
+      const Run run = victim("alloc_free", mode, {{"SIM_FAULTS", "version:" + version}});
+      INFO(version << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+      CHECK(run.outcome.exit_code == 0);
+    }
 }
 
 TEST_CASE("off does not count, report or change a look-up") {

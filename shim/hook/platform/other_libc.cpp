@@ -29,6 +29,11 @@ int __wrap___register_atfork(void (*before)(), void (*in_parent)(), void (*in_ch
                                              : ENOSYS;
 }
 
+int __real___cxa_at_quick_exit(void (*handler)(void*), void* library) __attribute__((weak));
+int __wrap___cxa_at_quick_exit(void (*handler)(void*), void* library) {
+  return __real___cxa_at_quick_exit != nullptr ? __real___cxa_at_quick_exit(handler, library) : ENOSYS;
+}
+
 // glibc has it in the loader's own file, which other loaders look for and do not have.
 void* __real___tls_get_addr(void* index) __attribute__((weak));
 void* __wrap___tls_get_addr(void* index) { return __real___tls_get_addr(index); }

@@ -75,7 +75,8 @@ void free_in_callback() {
   static CUdeviceptr block = 0;
   static CUresult answer = CUDA_SUCCESS;
   OK(CU(cuMemAlloc_v2)(&block, 3 * kMiB));
-  OK(CU(cuLaunchHostFunc)(stream, [](void*) { answer = CU(cuMemFree_v2)(block); }, nullptr));
+  OK(CU(cuLaunchHostFunc)(
+      stream, [](void*) { answer = CU(cuMemFree_v2)(block); }, nullptr));
   OK(CU(cuStreamSynchronize)(stream));
   std::printf("free in a callback: %d\n", static_cast<int>(answer));
   if (answer != CUDA_SUCCESS) OK(CU(cuMemFree_v2)(block));
@@ -100,19 +101,20 @@ void capture_dies_with_context() {
 
 // A library whose constructor starts a thread that calls the driver, and waits for it: the loader's lock
 // is held all the while.
-void constructor_thread() {
-  HOLDS(dlopen(CONSTRUCTOR_LIBRARY, RTLD_NOW) != nullptr);
-}
+void constructor_thread() { HOLDS(dlopen(CONSTRUCTOR_LIBRARY, RTLD_NOW) != nullptr); }
 
 // A thread that is cancelled inside the driver ends; the process does not.
 void mini_cancel() {
   OK(CU(cuInit)(0));
   pthread_t thread{};
-  HOLDS(pthread_create(&thread, nullptr, [](void*) -> void* {
-          void* memory = nullptr;
-          CU(cuMemAllocHost_v2)(&memory, kMiB);
-          return nullptr;
-        }, nullptr) == 0);
+  HOLDS(pthread_create(
+            &thread, nullptr,
+            [](void*) -> void* {
+              void* memory = nullptr;
+              CU(cuMemAllocHost_v2)(&memory, kMiB);
+              return nullptr;
+            },
+            nullptr) == 0);
   usleep(100'000);
   HOLDS(pthread_cancel(thread) == 0);
   void* result = nullptr;

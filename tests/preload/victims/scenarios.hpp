@@ -28,6 +28,11 @@ void emptied_each_step();
 void several_threads();
 void barrier();
 
+// misuse.cpp: calls that the driver refuses
+void dead_stream();
+void no_mapping();
+void behind_the_end();
+
 // lifetime.cpp: contexts, captures, processes that begin and end
 void context_death();
 void capture_beside_frees();
