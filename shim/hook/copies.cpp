@@ -16,9 +16,10 @@ CUresult count_and_pass(Parameters... parameters) {
       copies[copy].entries[index_of(hook)].load(std::memory_order_acquire));
   if (function == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   // A libcuda that forwards to another one has been counted at the first.
-  if (kHooks[index_of(hook)].counted && entry.outermost()) {
+  if (entry.outermost()) {
     call_counts[index_of(hook)].intercepted.fetch_add(1, std::memory_order_relaxed);
-    call_counts[index_of(hook)].forwarded.fetch_add(1, std::memory_order_relaxed);
+    if (!kHooks[index_of(hook)].passed_first)
+      call_counts[index_of(hook)].forwarded.fetch_add(1, std::memory_order_relaxed);
   }
   return function(parameters...);
 }

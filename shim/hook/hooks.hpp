@@ -17,11 +17,11 @@ enum class Hook : std::uint16_t {
 struct HookRow {
   const char* symbol;
   int version;
-  bool counted;  // launches are not, see pass_first
+  bool passed_first;  // launches: counted once for both sides, see pass_first
 };
 
 inline constexpr HookRow kHooks[] = {
-#define HOOK(symbol, family, version) {#symbol, version, std::string_view(#family) != "launch"},
+#define HOOK(symbol, family, version) {#symbol, version, std::string_view(#family) == "launch"},
 #include "shim/hook/hooks.def"
 };
 inline constexpr std::size_t kHookCount = sizeof(kHooks) / sizeof(kHooks[0]);

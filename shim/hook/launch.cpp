@@ -1,6 +1,6 @@
 // Exported wrappers: launches. The first one of a kernel may load its code, and a graph's may take its
-// memory, so they can run out of it; but they are a program's hottest calls. The driver is asked first, and
-// we are heard of only when it has no memory (measured: see pass_first).
+// memory, so they can run out of it; but they are a program's hottest calls. They are counted and
+// handed to the driver, and we are heard of only when it has no memory (see pass_first).
 #include "shim/hook/passage.hpp"
 
 using namespace tidepool;

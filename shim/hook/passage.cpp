@@ -23,7 +23,8 @@ HookFacts collect_hook_facts() {
   HookFacts facts;
   for (std::size_t i = 0; i < kHookCount; ++i) {
     facts.intercepted[kHooks[i].symbol] = call_counts[i].intercepted.load(std::memory_order_relaxed);
-    facts.forwarded[kHooks[i].symbol] = call_counts[i].forwarded.load(std::memory_order_relaxed);
+    facts.forwarded[kHooks[i].symbol] = call_counts[i].forwarded.load(std::memory_order_relaxed) +
+                                        (kHooks[i].passed_first ? facts.intercepted[kHooks[i].symbol] : 0);
   }
   facts.uncovered = describe_uncovered();
   return facts;

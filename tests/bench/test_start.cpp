@@ -88,9 +88,9 @@ TEST_CASE("a look-up of another name is less than 5 nanoseconds slower") {
   CHECK(nanoseconds_added("dlsym", {LOOKUP_PROGRAM}, 41) < 5);
 }
 
-// Any more would be felt: a launch takes a microsecond or two.
-TEST_CASE("a launch is less than 10 nanoseconds slower") {
-  CHECK(nanoseconds_added("a launch", {LAUNCH_PROGRAM}, 41) < 10);
+// One atomic counter. A launch takes a microsecond or two: any more would be felt.
+TEST_CASE("a launch is less than 30 nanoseconds slower") {
+  CHECK(nanoseconds_added("a launch", {LAUNCH_PROGRAM}, 41) < 30);
 }
 
 TEST_CASE("the first library opened with RTLD_DEEPBIND is opened less than 500 microseconds slower") {

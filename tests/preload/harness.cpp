@@ -60,22 +60,23 @@ const Hook kHooks[] = {
 #include "shim/hook/hooks.def"
 };
 
-std::vector<std::string> names_of(bool launches) {
+std::vector<std::string> names_where(bool (*wanted)(const Hook&)) {
   std::vector<std::string> names;
   for (const Hook& hook : kHooks)
-    if ((hook.family == std::string("launch")) == launches) names.emplace_back(hook.name);
+    if (wanted(hook)) names.emplace_back(hook.name);
   return names;
 }
 
 }  // namespace
 
 const std::vector<std::string>& hook_names() {
-  static const std::vector<std::string> names = names_of(false);
+  static const std::vector<std::string> names = names_where([](const Hook&) { return true; });
   return names;
 }
 
 const std::vector<std::string>& launch_names() {
-  static const std::vector<std::string> names = names_of(true);
+  static const std::vector<std::string> names =
+      names_where([](const Hook& hook) { return hook.family == std::string("launch"); });
   return names;
 }
 

@@ -25,7 +25,7 @@ Run run_on_simulator(const std::vector<std::string>& command, const std::string&
 // Adds what a log of the simulator's tells.
 void read_log(const std::string& log, Run& run);
 
-// The entries of hooks.def that are counted, and the launches, which are not.
+// The entries of hooks.def, and the launches among them.
 const std::vector<std::string>& hook_names();
 const std::vector<std::string>& launch_names();
 

@@ -42,26 +42,19 @@ void freed_while_waiting() {
 void captured_beside_frees() {
   const CUcontext context = start_driver();
   const CUstream stream = new_stream();
-  std::atomic<bool> stop{false};
-  std::thread other([&] {
-    OK(CU(cuCtxSetCurrent)(context));
-    CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
-    OK(CU(cuThreadExchangeStreamCaptureMode)(&relaxed));
-    while (!stop) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  for (int round = 0; round < 30; ++round) {
+    OK(CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    std::thread([&] {
+      OK(CU(cuCtxSetCurrent)(context));
+      CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+      OK(CU(cuThreadExchangeStreamCaptureMode)(&relaxed));
       CUdeviceptr block = 0;
       OK(CU(cuMemAlloc_v2)(&block, kMiB));
       OK(CU(cuMemFree_v2)(block));
-    }
-  });
-  for (int round = 0; round < 300; ++round) {
-    OK(CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    std::this_thread::yield();
+    }).join();
     CUgraph graph = nullptr;
     OK(CU(cuStreamEndCapture)(stream, &graph));
     HOLDS(graph != nullptr);
     OK(CU(cuGraphDestroy)(graph));
   }
-  stop = true;
-  other.join();
 }
