@@ -24,17 +24,9 @@ __attribute__((visibility("hidden"))) void* referee_dlsym(void* handle, const ch
 
 asm(R"(
 .text
-.globl dlsym
-.type dlsym, @function
-dlsym:
-  cmpb $'c', (%rsi)
+.macro JUMP_TO where
+  cmpq $0, \where(%rip)
   jne 1f
-  cmpb $'u', 1(%rsi)
-  jne 1f
-  jmp referee_dlsym
-1:
-  cmpq $0, referee_next_dlsym(%rip)
-  jne 2f
   pushq %rdi
   pushq %rsi
   subq $8, %rsp
@@ -42,25 +34,26 @@ dlsym:
   addq $8, %rsp
   popq %rsi
   popq %rdi
+1:
+  jmp *\where(%rip)
+.endm
+
+.globl dlsym
+.type dlsym, @function
+dlsym:
+  cmpb $'c', (%rsi)
+  jne 2f
+  cmpb $'u', 1(%rsi)
+  je referee_dlsym
 2:
-  jmp *referee_next_dlsym(%rip)
+  JUMP_TO referee_next_dlsym
 .size dlsym, .-dlsym
 
 .globl dlopen
 .type dlopen, @function
 dlopen:
   andl $~8, %esi
-  cmpq $0, referee_next_dlopen(%rip)
-  jne 1f
-  pushq %rdi
-  pushq %rsi
-  subq $8, %rsp
-  call referee_find_loader
-  addq $8, %rsp
-  popq %rsi
-  popq %rdi
-1:
-  jmp *referee_next_dlopen(%rip)
+  JUMP_TO referee_next_dlopen
 .size dlopen, .-dlopen
 )");
 
