@@ -7,11 +7,18 @@
 #include <unordered_map>
 
 namespace tidepool::testing {
+namespace {
+
+// A problem of minimalloc's fills 1 MiB, less than a page: made larger, it asks the same of a device.
+Bytes scale_of(const std::string& name) { return name.starts_with("minimalloc") ? 4096 : 1; }
+
+}  // namespace
 
 std::vector<Event> read_trace(const std::string& name) {
   std::ifstream file(std::string(TRACES) + "/" + name);
   std::string line;
   if (!std::getline(file, line)) throw std::runtime_error("cannot read trace " + name);
+  const Bytes scale = scale_of(name);
   std::vector<Event> events;
   while (std::getline(file, line)) {
     std::istringstream fields(line);
@@ -22,7 +29,8 @@ std::vector<Event> read_trace(const std::string& name) {
     std::getline(fields, size, ',');
     std::getline(fields, stream, ',');
     // Stream 0 of a trace is a stream like any other; a key of 0 is none.
-    events.push_back({op == "a", std::stoull(id), std::stoull(size), StreamKey{std::stoull(stream) + 1}});
+    events.push_back(
+        {op == "a", std::stoull(id), std::stoull(size) * scale, StreamKey{std::stoull(stream) + 1}});
   }
   return events;
 }

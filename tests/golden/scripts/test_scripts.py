@@ -26,7 +26,7 @@ class Scripts(unittest.TestCase):
         self.assertIn(why, ran.stderr)
 
     def test_help(self):
-        for script in ("setup", "test", "demo"):
+        for script in ("setup", "test", "demo", "bench"):
             ran = run(script, "--help")
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertIn(f"Usage: scripts/{script}", ran.stdout)
@@ -37,6 +37,7 @@ class Scripts(unittest.TestCase):
         self.refused(2, "--sanitize takes address or thread", "test", "--sanitize", "memory")
         self.refused(2, "--sanitize needs", "test", "--sanitize")
         self.refused(2, "no arguments", "demo", "nonesuch")
+        self.refused(2, "no option is called '--nonesuch'", "bench", "--nonesuch")
 
     def test_what_is_missing_is_named_with_what_to_do(self):
         with tempfile.TemporaryDirectory() as empty:
