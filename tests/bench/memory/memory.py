@@ -1,9 +1,10 @@
 """Measures tidepool's memory and that of its peers, and writes memory.txt and memory.json.
 
-Runs the replay program (the engine alone, with its limits), then each peer with each trace on the
-simulated GPU. The exit code is 1 when a row of the replay program is not as it should be or a peer fails.
+Runs the replay program (the engine alone, with its limits), the whole shim in a few situations (product.py),
+then each peer with each trace on the simulated GPU. The exit code is 1 when a row with a limit is not as it
+should be or a peer fails.
 
-Usage: memory.py --replay PROGRAM --simgpu PROGRAM --shim LIBRARY --out FOLDER [--only TEXT] [--no-peers]
+Usage: memory.py --replay PROGRAM --simgpu PROGRAM --shim LIBRARY --out FOLDER [--only TEXT] [--no-curve] [--no-peers]
 """
 
 import argparse
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import peers
+import product
 
 SOURCE = Path(__file__).resolve().parents[3]
 TRACES = SOURCE / "tests" / "property" / "traces"
@@ -30,7 +32,8 @@ def progress(text):
 def replay(options):
     """The replay program's text, its figures, and whether all rows are good."""
     figures = options.out / "memory.replay.json"
-    command = [options.replay, "--json", figures, *(["--only", options.only] if options.only else [])]
+    command = [options.replay, "--json", figures, *(["--only", options.only] if options.only else []),
+               *(["--no-curve"] if options.no_curve else [])]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if ran.returncode not in (0, 1):
         sys.exit(f"memory.py: the replay program ended with {ran.returncode}")
@@ -39,9 +42,23 @@ def replay(options):
     return ran.stdout, result, ran.returncode == 0
 
 
+def places_of(options):
+    return peers.Places(options.simgpu, options.shim, SOURCE)
+
+
+def whole_shim(options):
+    """Rows of what no trace shows, and their text."""
+    rows, lines = [], ["The whole shim, on demand", "", f"{'what':46} {'value':>10} {'limit':>10}  verdict"]
+    for row in product.rows(places_of(options)):
+        rows.append(row)
+        lines.append(product.text(row))
+        progress(lines[-1])
+    return rows, "\n".join(lines) + "\n"
+
+
 def play_all(options, traces):
     """Rows of all peers that are here, why others are not, and what failed."""
-    places = peers.Places(options.simgpu, options.shim, SOURCE)
+    places = places_of(options)
     rows, skipped, failed, jobs = [], [], [], []
     for peer in peers.PEERS:
         python, why = peers.python_of(peer, places)
@@ -79,6 +96,7 @@ def comparison(rows, skipped, asked):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--no-curve", action="store_true", help="leave the cost curve out")
     for name in ("--replay", "--simgpu", "--shim"):
         parser.add_argument(name, required=True)
     parser.add_argument("--out", required=True, type=Path)
@@ -89,6 +107,10 @@ def main():
 
     progress("replaying traces, and measuring the cost curve")
     text, result, good = replay(options)
+    progress("measuring the whole shim")
+    result["product"], lines = whole_shim(options)
+    text += "\n" + lines
+    good = good and all(row["ok"] for row in result["product"])
     asked = {row["trace"]: row["asked_peak"] for row in result["replays"]}
     if not options.no_peers:
         rows, skipped, failed = play_all(options, asked)

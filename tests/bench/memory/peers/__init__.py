@@ -44,6 +44,10 @@ and caching_allocator_delete. JAX: one array of bytes for each block, made by a 
 CHOICES = ("TIDEPOOL_", "XLA_PYTHON_", "PYTORCH_", "TF_", "SIM_", "LD_PRELOAD", "CUDA_VISIBLE_DEVICES")
 
 
+def without_choices():
+    return {name: value for name, value in os.environ.items() if not name.startswith(CHOICES)}
+
+
 class Failed(Exception):
     """A peer that was there did not play its trace to the end."""
 
@@ -69,8 +73,8 @@ def play(peer, python, trace, places):
     """What the peer holds for `trace`, as its program says, with the peak that the simulator saw."""
     with tempfile.TemporaryDirectory() as folder:
         out, stats = Path(folder, "out.json"), Path(folder, "stats.json")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(CHOICES)}
-        environment |= {"SIM_MACHINE": f"{folder}/machine", "SIM_STATS": str(stats), **peer.environment}
+        environment = without_choices() | {"SIM_MACHINE": f"{folder}/machine", "SIM_STATS": str(stats),
+                                           **peer.environment}
         if peer.preload:
             environment["LD_PRELOAD"] = places.shim
         began = time.monotonic()
