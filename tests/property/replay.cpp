@@ -2,6 +2,7 @@
 #include "tests/property/replay.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <unordered_map>
@@ -15,7 +16,7 @@ Bytes scale_of(const std::string& name) { return name.starts_with("minimalloc") 
 }  // namespace
 
 std::vector<Event> read_trace(const std::string& name) {
-  std::ifstream file(std::string(TRACES) + "/" + name);
+  std::ifstream file(std::filesystem::path(TRACES) / name);
   std::string line;
   if (!std::getline(file, line)) throw std::runtime_error("cannot read trace " + name);
   const Bytes scale = scale_of(name);

@@ -26,7 +26,7 @@ struct Replayed {
   std::vector<Address> addresses;  // one per allocation, in order
 };
 
-// `name` is a file of tests/property/traces. Throws when it cannot be read.
+// `name` is a file of tests/property/traces, or the full path of another. Throws when it cannot be read.
 std::vector<Event> read_trace(const std::string& name);
 
 // A fence closes at once. Throws BrokenRule when an allocation fails.

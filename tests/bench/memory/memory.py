@@ -16,6 +16,7 @@ from pathlib import Path
 
 import peers
 import product
+import record
 
 SOURCE = Path(__file__).resolve().parents[3]
 TRACES = SOURCE / "tests" / "property" / "traces"
@@ -29,10 +30,22 @@ def progress(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def replay(options):
+def recorded(options):
+    """Traces of the client programs that are here, and why others are not."""
+    traces, skipped = [], []
+    for trace, why in record.record(places_of(options), options.out / "traces"):
+        if why:
+            skipped.append({"peer": trace, "why": why})
+        else:
+            traces.append(trace)
+        progress(f"skipped: {trace}: {why}" if why else f"recorded: {trace.stem}")
+    return traces, skipped
+
+
+def replay(options, traces):
     """The replay program's text, its figures, and whether all rows are good."""
     figures = options.out / "memory.replay.json"
-    command = [options.replay, "--json", figures, *(["--only", options.only] if options.only else []),
+    command = [options.replay, "--json", figures, *traces, *(["--only", options.only] if options.only else []),
                *(["--no-curve"] if options.no_curve else [])]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if ran.returncode not in (0, 1):
@@ -61,12 +74,12 @@ def play_all(options, traces):
     places = places_of(options)
     rows, skipped, failed, jobs = [], [], [], []
     for peer in peers.PEERS:
-        python, why = peers.python_of(peer, places)
+        python, why = peers.python_of(peer.client, places)
         if why:
             skipped.append({"peer": peer.name, "why": why})
             progress(f"skipped: {peer.name}: {why}")
         else:
-            jobs += [(peer, python, TRACES / f"{trace}.csv") for trace in traces]
+            jobs += [(peer, python, trace) for trace in traces]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         running = [(peer, trace, pool.submit(peers.play, peer, python, trace, places))
                    for peer, python, trace in jobs]
@@ -85,11 +98,11 @@ def comparison(rows, skipped, asked):
     names = [peer.name for peer in peers.PEERS if any(row["peer"] == peer.name for row in rows)]
     held = {(row["trace"], row["peer"]): row["held_peak"] for row in rows}
     lines = ["Whole programs on the simulated GPU: held at the peak / asked at the peak", peers.HOW, "",
-             f"{'trace':24} {'asked MiB':>9}" + "".join(f" {name:>18}" for name in names)]
+             f"{'trace':28} {'asked MiB':>9}" + "".join(f" {name:>18}" for name in names)]
     for trace, peak in asked.items():
         ratios = [held.get((trace, name)) for name in names]
         cells = "".join(f" {ratio / peak:18.3f}" if ratio else f" {'-':>18}" for ratio in ratios)
-        lines.append(f"{trace:24} {peak / MIB:9.1f}" + cells)
+        lines.append(f"{trace:28} {peak / MIB:9.1f}" + cells)
     lines += [f"skipped: {one['peer']}: {one['why']}" for one in skipped]
     return "\n".join(lines) + "\n"
 
@@ -105,15 +118,21 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
+    traces, skipped = [], []
+    if not options.no_peers:
+        progress("recording client programs")
+        traces, skipped = recorded(options)
     progress("replaying traces, and measuring the cost curve")
-    text, result, good = replay(options)
+    text, result, good = replay(options, traces)
     progress("measuring the whole shim")
     result["product"], lines = whole_shim(options)
     text += "\n" + lines
     good = good and all(row["ok"] for row in result["product"])
     asked = {row["trace"]: row["asked_peak"] for row in result["replays"]}
     if not options.no_peers:
-        rows, skipped, failed = play_all(options, asked)
+        paths = [path for path in [*sorted(TRACES.glob("*.csv")), *traces] if path.stem in asked]
+        rows, missing, failed = play_all(options, paths)
+        skipped += missing
         result |= {"peers": rows, "skipped": skipped, "failed": failed}
         text += "\n" + comparison(rows, skipped, asked) + "".join(f"FAILS: {one}\n" for one in failed)
         good = good and not failed

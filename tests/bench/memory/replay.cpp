@@ -4,6 +4,7 @@
 // The engine alone: its device is a counter. peers.py has whole programs on the simulated GPU beside it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -73,9 +74,9 @@ class Replays : public Table {
  public:
   Replays() {
     std::printf(
-        "Recorded programs, 80 GiB, one stream; asked: live; maps: operations in the second half, per 1,000\n"
+        "Recorded programs, 80 GiB; asked: live; maps: operations in the second half, per 1,000\n"
         "events; rounding: at the peak; end: held after everything is freed and trim\n\n"
-        "%-24s %-9s %9s %9s %6s %6s %9s %7s %7s %7s  %s\n",
+        "%-28s %-9s %9s %9s %6s %6s %9s %7s %7s %7s  %s\n",
         "trace", "policy", "asked MiB", "held MiB", "ratio", "maps", "rounding", "end MiB", "fences",
         "ns/evt", "verdict");
   }
@@ -83,8 +84,8 @@ class Replays : public Table {
   void row(const std::string& trace, const std::string& policy) {
     const Measured measured = measure(policy, testing::read_trace(trace));
     const auto asked = static_cast<double>(measured.asked_peak);
-    const std::string name = trace.substr(0, trace.rfind('.'));
-    std::printf("%-24s %-9s %9.1f %9.1f %6.3f %6.1f %8.3f%% %7.1f %7d %7.1f  ", name.c_str(), policy.c_str(),
+    const std::string name = std::filesystem::path(trace).stem();
+    std::printf("%-28s %-9s %9.1f %9.1f %6.3f %6.1f %8.3f%% %7.1f %7d %7.1f  ", name.c_str(), policy.c_str(),
                 mib(measured.asked_peak), mib(measured.held_peak),
                 static_cast<double>(measured.held_peak) / asked, measured.operations,
                 static_cast<double>(measured.rounding) * 100 / asked, mib(measured.held_at_end),
@@ -129,15 +130,20 @@ int main(int argc, char** argv) {
   CLI::App app("Replays recorded allocation traces through tidepool's policies.");
   std::string json_path;
   std::string only;
+  std::vector<std::string> traces = kTraces;
+  std::vector<std::string> more;
   bool no_curve = false;
   app.add_option("--json", json_path, "Write the figures there, with memory over time");
   app.add_option("--only", only, "Only traces whose name has this in it");
+  app.add_option("TRACE", more, "Files to play too, by their full paths");
   app.add_flag("--no-curve", no_curve, "Leave the cost curve out: it takes a minute");
   CLI11_PARSE(app, argc, argv);
 
+  traces.insert(traces.end(), more.begin(), more.end());
+
   try {
     Replays replays;
-    for (const std::string& trace : kTraces)
+    for (const std::string& trace : traces)
       for (const std::string& policy : kPolicies)
         if (trace.find(only) != std::string::npos) replays.row(trace, policy);
     nlohmann::json all = {{"replays", replays.rows}};

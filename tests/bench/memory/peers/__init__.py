@@ -61,11 +61,11 @@ class Places:
     source: Path
 
 
-def python_of(peer, places):
-    """The peer's interpreter and None, or None and why there is none."""
-    if not peer.client:
+def python_of(client, places):
+    """The interpreter of a client and None, or None and why there is none."""
+    if not client:
         return "/usr/bin/python3", None
-    asked = subprocess.run([places.source / "scripts" / "client-python", peer.client], capture_output=True, text=True)
+    asked = subprocess.run([places.source / "scripts" / "client-python", client], capture_output=True, text=True)
     return (asked.stdout.strip(), None) if asked.returncode == 0 else (None, asked.stderr.strip())
 
 
