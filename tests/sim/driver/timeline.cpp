@@ -197,6 +197,8 @@ void Timeline::returned(Operation* operation) {
   run_due();
   finish(*operation);
   progress_.notify_all();
+  // What it held up may be due later, and whoever waits for that need not call.
+  attend_clock();
 }
 
 // Follows what the wanted operation waits for down to one whose end is known, so that time passes no

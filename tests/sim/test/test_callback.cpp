@@ -44,6 +44,26 @@ TEST_CASE("a program that waits for its host function without calling the driver
   CHECK(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
 }
 
+TEST_CASE("what a host function held up goes on when it returns, though nobody calls the driver") {
+  OwnContext context;
+  const Kernels kernels;
+  const CUstream stream = new_stream();
+  Gate first, second;
+  REQUIRE(CU(cuLaunchHostFunc)(stream, Gate::pass, &first) == CUDA_SUCCESS);
+  kernels.spin(stream, 1'000'000);
+  REQUIRE(CU(cuLaunchHostFunc)(stream, Gate::pass, &second) == CUDA_SUCCESS);
+  first.wait_entered();
+  // Long enough for the driver to find that there is nothing it could do by itself.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  first.let_go();
+  {
+    std::unique_lock lock(second.mutex);
+    CHECK(second.changed.wait_for(lock, std::chrono::seconds(10), [&] { return second.entered; }));
+  }
+  second.let_go();
+  CHECK(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+}
+
 TEST_CASE("a blocked host function holds up its stream and nobody else") {
   OwnContext context;
   const Kernels kernels;
