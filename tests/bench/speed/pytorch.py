@@ -41,8 +41,8 @@ def main():
         rows.append(table.Row(f'{what}, PyTorch', results['torch']))
         for mode in SERVED:
             rows.append(table.Row(f'{what}, {mode}', results[mode]))
-            times = [torch / own for torch, own in zip(results['torch'], results[mode])]
-            rows.append(table.Row(f'{what}, PyTorch to {mode}', times, unit='x', at_least=5))
+            rows.append(table.Row(f'{what}, PyTorch to {mode}', runs.ratios(results['torch'], results[mode]), unit='x',
+                                  at_least=5))
     return table.finish('pytorch', "Beside PyTorch's raw_alloc and raw_delete", rows, chosen.out,
                         [f'{chosen.pairs} runs of each kind, in turns; of each run its best round'])
 

@@ -47,3 +47,7 @@ def interleaved(plays, pairs):
         for name in names if number % 2 == 0 else reversed(names):
             results[name].append(plays[name]())
     return results
+
+
+def ratios(above, below):
+    return [first / second for first, second in zip(above, below)]

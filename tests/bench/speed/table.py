@@ -58,6 +58,7 @@ class Row:
 
 
 def number(value):
+    value = round(value, 2) + 0.0  # no -0.00
     return f'{value:.0f}' if abs(value) >= 100 else f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
 
 

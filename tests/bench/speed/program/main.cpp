@@ -27,6 +27,7 @@ constexpr Scene kScenes[] = {
     {"handover-long", speed::handover_long},
     {"torch-pair", speed::torch_pair},
     {"torch-mix", speed::torch_mix},
+    {"launch", speed::launch},
     {"few-pairs", speed::few_pairs},
     {"many-pairs", speed::many_pairs},
 };

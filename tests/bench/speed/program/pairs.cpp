@@ -10,22 +10,26 @@ namespace {
 
 constexpr std::size_t kBytes = 64 * kKiB;
 
-void print_pair(double ns) { std::printf("{\"ns\": %.2f}\n", ns); }
+void print_ns(double ns) { std::printf("{\"ns\": %.2f}\n", ns); }
 
 void pair_on(const Gpu& gpu, CUstream stream) {
-  print_pair(best_ns(1000, [&] { gpu.pair_async(kBytes, stream); }));
+  print_ns(best_ns(1000, [&] { gpu.pair_async(kBytes, stream); }));
 }
 
-// A kernel that takes a second of the device's time, queued again whenever someone has waited for it.
+// A kernel that takes a second of the device's time, or another, queued again whenever someone has waited
+// for it.
 class Busy {
  public:
-  explicit Busy(CUstream stream) : stream_(stream) {
+  explicit Busy(CUstream stream, unsigned long long duration_ns = 1'000'000'000)
+      : stream_(stream), duration_ns_(duration_ns) {
     CUmodule module = nullptr;
     EXPECT(DRIVER_ENTRY(cuModuleLoadData)(&module, "//tidepool-sim\nkernel sim_spin\n"));
     EXPECT(DRIVER_ENTRY(cuModuleGetFunction)(&spin_, module, "sim_spin"));
   }
   void keep_in_flight() {
-    if (query_(stream_) == CUDA_ERROR_NOT_READY) return;
+    if (query_(stream_) != CUDA_ERROR_NOT_READY) launch();
+  }
+  void launch() {
     void* parameters[] = {&duration_ns_};
     EXPECT(launch_(spin_, 1, 1, 1, 1, 1, 1, 0, stream_, parameters, nullptr));
   }
@@ -33,7 +37,7 @@ class Busy {
  private:
   CUstream stream_;
   CUfunction spin_ = nullptr;
-  unsigned long long duration_ns_ = 1'000'000'000;
+  unsigned long long duration_ns_;
   decltype(::cuStreamQuery)* query_ = DRIVER_ENTRY(cuStreamQuery);
   decltype(::cuLaunchKernel)* launch_ = DRIVER_ENTRY(cuLaunchKernel);
 };
@@ -51,7 +55,7 @@ void per_thread_pair() { pair_on(Gpu(), CU_STREAM_PER_THREAD); }
 
 void synchronous_pair() {
   const Gpu gpu;
-  print_pair(best_ns(1000, [&] { gpu.pair(kBytes); }));
+  print_ns(best_ns(1000, [&] { gpu.pair(kBytes); }));
 }
 
 // The clock is read at each pair, because the launches between them must not count.
@@ -71,7 +75,13 @@ void busy_pair() {
     }
     rounds.add(sum / kCount);
   }
-  print_pair(rounds.best());
+  print_ns(rounds.best());
+}
+
+void launch() {
+  const Gpu gpu;
+  Busy busy(gpu.stream, 1);
+  print_ns(best_ns(1000, [&] { busy.launch(); }));
 }
 
 void pointer_questions() {

@@ -9,6 +9,7 @@ void null_stream_pair();   // on the legacy stream
 void per_thread_pair();    // on CU_STREAM_PER_THREAD
 void synchronous_pair();   // cuMemAlloc and cuMemFree, nothing in flight
 void busy_pair();          // the same beside a kernel in flight
+void launch();             // a kernel that ends at once
 void pointer_questions();  // cuPointerGetAttribute(s) of host pointers
 
 // mixes.cpp: many blocks of many sizes alive
