@@ -9,12 +9,14 @@ NAME = re.compile(r'\((\d+)\)(?: (.*))?')
 
 
 class Profile:
-    """Costs are counts of instructions; `by_function` includes callees, `by_line` does not."""
+    """Costs are counts of instructions; `by_function` includes callees, `by_line` does not. `calls` is how
+    often each function was called."""
 
     def __init__(self, path):
         self.total = 0
         self.by_line = collections.Counter()
         self.by_function = collections.Counter()
+        self.calls = collections.Counter()
         self._names = collections.defaultdict(dict)
         with open(path, encoding='utf-8') as file:
             self._read(file)
@@ -23,6 +25,7 @@ class Profile:
         self.total -= other.total
         self.by_line.subtract(other.by_line)
         self.by_function.subtract(other.by_function)
+        self.calls.subtract(other.calls)
         return self
 
     def _name(self, kind, text):
@@ -48,6 +51,7 @@ class Profile:
                 callee = self._name('function', value)
             elif key == 'calls':
                 of_callee = True
+                self.calls[callee] += int(value.split()[0])
             elif line[:1].isdigit() or line[:1] in '+-*':
                 position, _, cost = line.partition(' ')
                 line_number = (line_number if position == '*' else

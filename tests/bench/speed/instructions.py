@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many instructions a warm stream-ordered pair takes, against a figure that is kept (instructions.json).
+"""How many instructions a warm stream-ordered pair takes, against a figure that is kept (instructions.json);
+and how many locks a question about a host pointer takes: the shim may add none.
 
 A count does not depend on how busy the machine is, so it may differ by 5 % only, up or down: who makes a
 pair cheaper keeps the new figure with --keep. What the driver does for the shim is part of it, and listed
@@ -16,11 +17,11 @@ import tempfile
 import callgrind
 import runs
 import table
-from runs import SERVED
+from runs import BARE, SERVED
 
 KEPT = pathlib.Path(__file__).with_name('instructions.json')
 SLACK = 0.05
-PAIRS = 10000  # by which the two scenes differ
+COUNT = 10000  # by which two scenes of a kind differ
 LISTED = 25
 
 
@@ -31,9 +32,24 @@ def profile(chosen, scene, mode):
         environment = runs.environment_of(chosen, mode, {'SIM_MEMORY': '1GiB'})
         done = subprocess.run(['valgrind', '--tool=callgrind', f'--callgrind-out-file={out}', chosen.program, scene],
                               env=environment, capture_output=True, text=True, check=False)
-        if done.returncode != 0 or not json.loads(done.stdout)['pairs']:
+        if done.returncode != 0 or not json.loads(done.stdout)['counted']:
             raise SystemExit(f'{scene} in {mode} under valgrind ended with {done.returncode}: {done.stderr}')
         return callgrind.Profile(out)
+
+
+def a_kind(chosen, what, mode):
+    return profile(chosen, f'many-{what}', mode) - profile(chosen, f'few-{what}', mode)
+
+
+def lock_rows(chosen):
+    """Of a mutex or a shared one, by whichever of their functions."""
+    locks = {mode: sum(count for name, count in a_kind(chosen, 'questions', mode).calls.items()
+                       if re.match(r'(__)?pthread_(mutex|rwlock)_\w*lock', name)
+                       and 'unlock' not in name) / COUNT
+             for mode in (BARE, *SERVED)}
+    for mode in SERVED:
+        yield table.Row(f'locks that are added to a question about a host pointer, {mode}',
+                        [locks[mode] - locks[BARE]], unit='', at_most=0, beside=f'bare simulator {locks[BARE]:.2f}')
 
 
 def short(name):
@@ -47,11 +63,11 @@ def short(name):
 def where(difference):
     lines = ['', 'Where the instructions of a pair are, with what each function calls:']
     for function, count in difference.by_function.most_common():
-        if len(lines) < LISTED and PAIRS <= count < difference.total * 0.95:
-            lines.append(f'{count / PAIRS:8.0f}  {short(function)}')
+        if len(lines) < LISTED and COUNT <= count < difference.total * 0.95:
+            lines.append(f'{count / COUNT:8.0f}  {short(function)}')
     lines += ['', 'By line:']
     for line, count in difference.by_line.most_common(LISTED):
-        lines.append(f'{count / PAIRS:8.0f}  {re.sub(r"^.*/[.][.]/", "", line)}')
+        lines.append(f'{count / COUNT:8.0f}  {re.sub(r"^.*/[.][.]/", "", line)}')
     return lines
 
 
@@ -69,8 +85,8 @@ def main():
         return table.SKIPPED
     rows, notes = [], []
     for mode in SERVED:
-        difference = profile(chosen, 'many-pairs', mode) - profile(chosen, 'few-pairs', mode)
-        count = difference.total / PAIRS
+        difference = a_kind(chosen, 'pairs', mode)
+        count = difference.total / COUNT
         if chosen.keep:
             kept['pair'][mode] = round(count)
         figure = kept['pair'][mode]
@@ -79,6 +95,7 @@ def main():
         rows.append(table.Row(f'the same: away from the figure that is kept, {mode}', [off], unit='%',
                               at_most=SLACK * 100, beside=f'kept: {figure}'))
         notes = notes or where(difference)
+    rows += lock_rows(chosen)
     if chosen.keep:
         kept['build'] = chosen.build
         KEPT.write_text(json.dumps(kept, indent=1) + '\n', encoding='utf-8')

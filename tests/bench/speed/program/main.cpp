@@ -30,6 +30,8 @@ constexpr Scene kScenes[] = {
     {"launch", speed::launch},
     {"few-pairs", speed::few_pairs},
     {"many-pairs", speed::many_pairs},
+    {"few-questions", speed::few_questions},
+    {"many-questions", speed::many_questions},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ void growth();  // from 1,000 to 1,000,000 live blocks
 void threads_apart();     // a stream each
 void threads_together();  // one stream
 void handover();          // one allocates, the other frees
-void handover_long();     // eight times as much of it
+void handover_long();     // four times as much of it
 
 // torch.cpp: PyTorch's own allocator
 void torch_pair();
@@ -29,5 +29,7 @@ void torch_mix();
 // counted.cpp: for an instruction counter, which takes the difference of the two
 void few_pairs();
 void many_pairs();
+void few_questions();
+void many_questions();
 
 }  // namespace speed

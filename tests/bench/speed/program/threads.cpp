@@ -89,14 +89,14 @@ void two_threads(CUstream first, CUstream second, const Gpu& gpu) {
 class Queue {
  public:
   void push(CUdeviceptr block) {
-    while (written_ - read_.load(std::memory_order_acquire) == kRoom) sched_yield();
+    for (int spins = 0; written_ - read_.load(std::memory_order_acquire) == kRoom; ++spins) wait(spins);
     slots_[written_++ % kRoom] = block;
     if (written_ % kBatch == 0) published_.store(written_, std::memory_order_release);
   }
   CUdeviceptr pop() {
-    while (seen_ == taken_) {
+    for (int spins = 0; seen_ == taken_; ++spins) {
       seen_ = published_.load(std::memory_order_acquire);
-      if (seen_ == taken_) sched_yield();
+      if (seen_ == taken_) wait(spins);
     }
     const CUdeviceptr block = slots_[taken_++ % kRoom];
     if (taken_ % kBatch == 0) read_.store(taken_, std::memory_order_release);
@@ -104,8 +104,13 @@ class Queue {
   }
 
  private:
-  static constexpr std::size_t kRoom = 1024;
-  static constexpr std::size_t kBatch = 64;
+  // The other thread is nearly there, unless its core was taken from it.
+  static void wait(int spins) {
+    if (spins > 10'000) sched_yield();
+  }
+
+  static constexpr std::size_t kRoom = 256;
+  static constexpr std::size_t kBatch = 32;
 
   CUdeviceptr slots_[kRoom] = {};
   alignas(64) std::size_t written_ = 0;
@@ -125,7 +130,9 @@ double resident_kib() {
 
 void hand_over(int rounds_wanted) {
   const Gpu gpu;
-  constexpr int kCount = 64 * 300;  // whole batches of the queue
+  // Whole batches of the queue, many times what it holds, and short enough to be left alone by other
+  // programs.
+  constexpr int kCount = 32 * 60;
   Queue queue;
   std::thread receiver([&] {
     stay_on(1);
@@ -164,7 +171,7 @@ void threads_together() {
   two_threads(gpu.stream, gpu.stream, gpu);
 }
 
-void handover() { hand_over(8); }
-void handover_long() { hand_over(64); }
+void handover() { hand_over(100); }
+void handover_long() { hand_over(400); }
 
 }  // namespace speed
