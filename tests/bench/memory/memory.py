@@ -31,15 +31,22 @@ def progress(text):
 
 
 def recorded(options):
-    """Traces of the client programs that are here, and why others are not."""
-    traces, skipped = [], []
-    for trace, why in record.record(places_of(options), options.out / "traces"):
+    """Traces of the client programs that are here, why others are not, and what failed."""
+    traces, skipped, failed = [], [], []
+    places = places_of(options)
+    for name, client, program, told in record.CLIENTS:
+        python, why = peers.python_of(client, places)
         if why:
-            skipped.append({"peer": trace, "why": why})
-        else:
-            traces.append(trace)
-        progress(f"skipped: {trace}: {why}" if why else f"recorded: {trace.stem}")
-    return traces, skipped
+            skipped.append({"peer": name, "why": why})
+            progress(f"skipped: {name}: {why}")
+            continue
+        try:
+            traces.append(record.record(name, python, program, told, places, options.out / "traces"))
+            progress(f"recorded: {name}")
+        except peers.Failed as error:
+            failed.append(str(error))
+            progress(f"FAILS: {error}")
+    return traces, skipped, failed
 
 
 def replay(options, traces):
@@ -118,10 +125,10 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
-    traces, skipped = [], []
+    traces, skipped, failed = [], [], []
     if not options.no_peers:
         progress("recording client programs")
-        traces, skipped = recorded(options)
+        traces, skipped, failed = recorded(options)
     progress("replaying traces, and measuring the cost curve")
     text, result, good = replay(options, traces)
     progress("measuring the whole shim")
@@ -131,8 +138,9 @@ def main():
     asked = {row["trace"]: row["asked_peak"] for row in result["replays"]}
     if not options.no_peers:
         paths = [path for path in [*sorted(TRACES.glob("*.csv")), *traces] if path.stem in asked]
-        rows, missing, failed = play_all(options, paths)
+        rows, missing, broken = play_all(options, paths)
         skipped += missing
+        failed += broken
         result |= {"peers": rows, "skipped": skipped, "failed": failed}
         text += "\n" + comparison(rows, skipped, asked) + "".join(f"FAILS: {one}\n" for one in failed)
         good = good and not failed

@@ -39,10 +39,15 @@ def rows(places):
         ("held 30 s after everything is freed, MiB", MIB, 64, lambda: measured("quiet", "ondemand", places)),
     ]
     for what, unit, limit, figure in table:
-        value = figure() / unit
+        try:
+            value = figure() / unit
+        except peers.Failed as error:
+            yield {"what": f"{what}: {error}", "value": None, "limit": limit, "ok": False}
+            continue
         yield {"what": what, "value": value, "limit": limit, "ok": value <= limit}
 
 
 def text(row):
     verdict = "ok" if row["ok"] else "FAILS"
-    return f"{row['what']:46} {row['value']:10.1f} {row['limit']:10}  {verdict}"
+    value = "-" if row["value"] is None else f"{row['value']:.1f}"
+    return f"{row['what']:46} {value:>10} {row['limit']:10}  {verdict}"

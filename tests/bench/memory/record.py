@@ -41,25 +41,19 @@ def events_of(log):
             yield "f", *live.pop(arguments["dptr"]), streams.setdefault(arguments["hStream"], len(streams))
 
 
-def record(places, folder):
-    """Writes the traces into `folder`, and yields for each its path, or a name and why it is not there."""
+def record(name, python, program, told, places, folder):
+    """Writes the trace `name` into `folder` and gives its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, client, program, told in CLIENTS:
-        path = folder / f"{name}.csv"
-        path.unlink(missing_ok=True)
-        python, why = peers.python_of(client, places)
-        if why:
-            yield name, why
-            continue
-        with tempfile.TemporaryDirectory() as scratch:
-            log = Path(scratch, "log")
-            ran = subprocess.run([places.simgpu, python, places.source / "tests" / "clients" / "programs" / program],
-                                 env=peers.without_choices() | told | {"SIM_LOG": str(log)},
-                                 stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            if ran.returncode != 0:
-                raise peers.Failed(f"{program}: exit code {ran.returncode}\n{ran.stderr[-2000:]}")
-            with open(log) as lines, open(path, "w", newline="") as file:
-                rows = csv.writer(file, lineterminator="\n")
-                rows.writerow(("t", "op", "id", "size", "stream"))
-                rows.writerows((at, *event) for at, event in enumerate(events_of(lines)))
-        yield path, None
+    path = folder / f"{name}.csv"
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch, "log")
+        ran = subprocess.run([places.simgpu, python, places.source / "tests" / "clients" / "programs" / program],
+                             env=peers.without_choices() | told | {"SIM_LOG": str(log)},
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if ran.returncode != 0:
+            raise peers.Failed(f"{program}: exit code {ran.returncode}\n{ran.stderr[-2000:]}")
+        with open(log) as lines, open(path, "w", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(("t", "op", "id", "size", "stream"))
+            rows.writerows((at, *event) for at, event in enumerate(events_of(lines)))
+    return path
