@@ -1,63 +1,68 @@
-// OnDemand::audit: all places of memory together must tile the commits, and the counters match.
+// OnDemand::audit: every piece is where its state says, once, and the counters match.
 #include <algorithm>
+#include <unordered_set>
 
 #include "policies/on_demand.hpp"
 
 namespace tidepool {
 
 std::optional<std::string> OnDemand::audit() const {
+  const std::lock_guard hold(lock_);
   if (auto fault = arena_.audit()) return fault;
-  std::vector<Range> pieces;
-  const auto add = [&](const FreeRanges& ranges) {
-    for (const auto& [begin, size] : ranges.ranges()) pieces.push_back({begin, size});
-  };
-  add(arena_.free());
-  Bytes live = 0;
-  std::size_t waiting = 0;
-  for (const auto& [begin, entry] : entries_) {
-    pieces.push_back({begin, entry.size});
-    if (entry.live) live += entry.size;
-    if (!entry.live) ++waiting;
-  }
-  if (live != live_) return "policy: live is not the sum of the live blocks";
 
+  std::unordered_set<const Piece*> waiting;  // free, cached or in limbo: each is found once below
+  std::size_t seen_by_table = 0;
   std::optional<std::string> fault;
-  for (const auto& [key, cache] : streams_) {
-    if (auto loose_fault = cache.loose.audit()) return loose_fault;
-    add(cache.loose);
-    cache.each([&](Entries::const_iterator entry) {
-      --waiting;
-      if (entry->second.live) fault = "policy: a live block waits in a cache";
-      if (entry->second.freed > open_) fault = "policy: a cached block was freed in the future";
-    });
-  }
+  arena_.each([&](const Piece& piece) {
+    const State state = piece.state();
+    if (state == State::spare || state == State::taken) fault = "policy: a piece is nowhere";
+    if (state != State::live) waiting.insert(&piece);
+    const bool known = state == State::live || state == State::cached;
+    seen_by_table += known;
+    if (known != (blocks_.find(piece.key()) == &piece)) fault = "policy: the table of blocks is wrong";
+    const Piece* next = piece.next;
+    if (state == State::free && next != nullptr && next->state() == State::free &&
+        next->owner == piece.owner && next->idle.freed == piece.idle.freed)
+      fault = "policy: two free neighbours are not joined";
+  });
   if (fault) return fault;
-  if (waiting != 0) return "policy: a free block is in no cache, or in two";
+  if (seen_by_table != blocks_.size()) return "policy: the table holds more than the blocks";
 
-  Bytes in_limbo = 0;
-  for (const auto& [epoch, ranges] : limbo_) {
-    for (const Range& range : ranges) {
-      pieces.push_back(range);
-      in_limbo += range.size;
+  const auto found = [&](const Piece& piece, State state) {
+    if (piece.state() != state || waiting.erase(&piece) == 0)
+      fault = "policy: a piece is in no place, or in two";
+  };
+  for (const Stream& stream : streams_) {
+    for (const bool large : {false, true}) {
+      if (auto broken = stream.free[large].audit()) return broken;
+      stream.free[large].each([&](const Piece* piece) {
+        found(*piece, State::free);
+        if (piece->owner != stream.index || piece->large != large)
+          fault = "policy: a piece is in a wrong index";
+        if (piece->idle.freed < stream.earliest) fault = "policy: a stream forgot when it freed";
+      });
     }
+    auto& cache = const_cast<StreamCache&>(stream.cache);
+    const std::lock_guard hold_cache(cache.lock);
+    Bytes bytes = 0;
+    cache.each([&](const Piece& piece) {
+      found(piece, State::cached);
+      bytes += piece.size;
+      if (piece.idle.freed < cache.earliest()) fault = "policy: a cache forgot when it freed";
+    });
+    if (bytes != cache.bytes()) fault = "policy: a cache is miscounted";
   }
-  if (in_limbo != in_limbo_) return "policy: limbo is miscounted";
-
-  // No overlap, and joined up exactly what is committed: then the pieces tile the commits.
-  std::sort(pieces.begin(), pieces.end(), [](Range a, Range b) { return a.begin < b.begin; });
-  FreeRanges held;
-  Address end;
-  for (const Range& piece : pieces) {
-    if (piece.size == 0 || piece.begin.value % kGranule != 0 || piece.size % kGranule != 0)
-      return "policy: a piece is not made of granules";
-    if (piece.begin < end) return "policy: two pieces overlap";
-    end = piece.end();
-    held.insert(piece);
+  Bytes in_limbo = 0;
+  Epoch before = 0;
+  for (const Piece* piece = limbo_; piece != nullptr; piece = piece->idle.left) {
+    found(*piece, State::limbo);
+    in_limbo += piece->size;
+    if (piece->idle.freed < before) fault = "policy: limbo is out of order";
+    before = piece->idle.freed;
   }
-  FreeRanges committed;
-  for (const auto& [begin, size] : arena_.commits()) committed.insert(Range{begin, size});
-  if (held.ranges() != committed.ranges()) return "policy: the pieces do not tile the commits";
-  return std::nullopt;
+  if (in_limbo != in_limbo_) fault = "policy: limbo is miscounted";
+  if (!fault && !waiting.empty()) fault = "policy: a free piece is lost";
+  return fault;
 }
 
 }  // namespace tidepool

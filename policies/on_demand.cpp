@@ -1,247 +1,275 @@
-// Where memory goes on each call; the order in which an allocation looks for it is take_slowly().
+// The ways of a block in and out, and of freed memory to its place. Where a request that no cache serves
+// finds memory is search.cpp, how the arena grows growth.cpp.
 #include "policies/on_demand.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace tidepool {
 namespace {
 
-Range range_of(Entries::const_iterator entry) { return {entry->first, entry->second.size}; }
+Block block_of(const Piece& piece) { return {piece.address(), piece.size, piece.label}; }
 
 }  // namespace
+
+OnDemand::OnDemand(const PolicyConfig& config, Backing& backing)
+    : total_(config.total), arena_(backing, config.total), streams_(1), everybody_(streams_.front()) {}
+
+// The stream's place, made at its first call.
+OnDemand::Stream& OnDemand::stream_of(StreamKey key) {
+  if (key == kNoStream) return everybody_;
+  if (Stream* known = known_.find(key.value)) return *known;
+  const std::lock_guard hold(lock_);
+  if (Stream* known = known_.find(key.value)) return *known;
+  known_.prepare(1);
+  if (unused_.empty()) {
+    unused_.reserve(streams_.size() + 1);
+    Stream& added = streams_.emplace_back();
+    added.index = static_cast<Index>(streams_.size() - 1);
+    unused_.push_back(added.index);
+  }
+  Stream& stream = streams_[unused_.back()];
+  unused_.pop_back();
+  stream.cache.serve(key.value);
+  known_.insert(&stream);
+  return stream;
+}
 
 Result<Block> OnDemand::allocate(const Request& request) {
   if (request.size == 0) return Failure{Reason::invalid};
   const Shape shape = shape_of(request.size);
   if (shape.size > total_) return Failure{Reason::out_of_memory};
-  StreamCache* own = nullptr;
-  if (request.stream != kNoStream) {
-    own = &streams_[request.stream.value];
-    if (const auto entry = own->pop(shape.size)) return hand_out(*entry);
+  Stream& own = stream_of(request.stream);
+  {
+    const std::lock_guard hold(own.cache.lock);
+    // Forgotten meanwhile: its memory is not this stream's.
+    if (own.key() == request.stream.value)
+      if (Piece* piece = own.cache.pop(shape.size)) return hand_out(piece, request, own);
   }
-  // The entry comes before the memory, so that a host without memory loses nothing.
-  Entries spare;
-  auto node = spare.extract(spare.emplace(Address{}, Entry{}).first);
-  const auto range = take_slowly(shape, own, request.fence_possible);
-  if (!range) return range.failure();
-  node.key() = range.value().begin;
-  node.mapped().size = range.value().size;
-  return hand_out(entries_.insert(std::move(node)).position);
+  return allocate_slowly(request, shape, own);
 }
 
-Block OnDemand::hand_out(Entries::iterator entry) {
-  entry->second.live = true;
-  live_ += entry->second.size;
-  live_peak_ = std::max(live_peak_, live_);
-  return {entry->first, entry->second.size};
+// Requires: the lock of the stream's cache.
+Block OnDemand::hand_out(Piece* piece, const Request& request, Stream& own) {
+  const std::uint64_t number = (std::uint64_t{own.index} << 40) | ++own.last_number;
+  piece->label = {request.size, request.owner, number, request.tag};
+  const Block block = block_of(*piece);
+  piece->become(State::live);
+  return block;
 }
 
-// The order, by what the recorded traces show: reuse is exhausted, caches taken apart, before memory
-// grows. Growing earlier, up to the peak asked for, held up to 6 points more and made no loop steadier.
-// A fence stalls the device, so memory grows first while little more is held than was ever asked for
-// at once; after that a fence goes first where it is certain to serve the request, and growth where
-// not. A caller that cannot wait asks again with fence_possible = false and gets growth.
-// When growth fails, whole free commits are traded for fresh addresses, then all hope is in a fence.
-Result<Range> OnDemand::take_slowly(Shape shape, StreamCache* own, bool fence_possible) {
-  if (const auto range = arena_.take(shape)) return *range;
-  if (own) {
-    if (const auto range = own->loose.take(shape)) return *range;
-    take_apart(*own);
-    if (const auto range = own->loose.take(shape)) return *range;
+Result<Block> OnDemand::allocate_slowly(const Request& request, Shape shape, Stream& own) {
+  const std::lock_guard hold(lock_);
+  if (own.key() != request.stream.value) return Failure{Reason::invalid};  // the stream died under the call
+  arena_.prepare();
+  blocks_.prepare(1);
+  const Result<Piece*> piece = take_slowly({shape, own, request.fence_possible});
+  if (!piece) return piece.failure();
+  const std::lock_guard hold_cache(own.cache.lock);
+  const Block block = hand_out(piece.value(), request, own);
+  blocks_.insert(piece.value());
+  return block;
+}
+
+Result<Block> OnDemand::free(Address address, StreamKey stream) {
+  Piece* piece = blocks_.find(address.value);
+  if (piece == nullptr || address.value == 0 || !piece->claim(address, State::live))
+    return Failure{Reason::unknown_block};
+  return give_up(piece, stream, false);
+}
+
+Result<Block> OnDemand::free_idle(Address address) {
+  Piece* piece = blocks_.find(address.value);
+  if (piece == nullptr || address.value == 0 || !piece->claim(address, State::live))
+    return Failure{Reason::unknown_block};
+  return give_up(piece, kNoStream, true);
+}
+
+// Requires: this thread has claimed the piece.
+Result<Block> OnDemand::give_up(Piece* piece, StreamKey stream, bool idle) {
+  const Block block = block_of(*piece);
+  const Epoch freed = idle ? 0 : open_.load(std::memory_order_acquire);
+  Stream* cached_by = nullptr;
+  try {
+    if (idle || stream != kNoStream) cached_by = &stream_of(stream);
+  } catch (...) {
+    piece->label = block.label;
+    piece->become(State::live);
+    throw;
   }
-  take_apart_fenced();
-  if (const auto range = take_joined(shape, own)) return *range;
-
-  if (fence_possible && !may_grow_first(shape) && fence_would_serve(shape))
-    return Failure{Reason::needs_fence};
-  auto range = grow(shape, own);
-  if (range) return range;
-  const Reason reason = range.failure().reason;
-  if (reason != Reason::out_of_memory && reason != Reason::limit) return range;
-  // Whole free commits elsewhere are worth more as fresh addresses here.
-  if (arena_.trim(arena_.reserved() - std::min(arena_.reserved(), shape.size)) > 0) {
-    range = grow(shape, own);
-    if (range) return range;
+  if (cached_by != nullptr) {
+    const std::lock_guard hold(cached_by->cache.lock);
+    if (cached_by->key() == stream.value && cached_by->cache.push(piece, freed)) return block;
   }
-  if (fence_possible && unfenced() > 0) return Failure{Reason::needs_fence};
-  return range;
+  const std::lock_guard hold(lock_);
+  blocks_.erase(piece);
+  if (idle)
+    put(piece, kEverybody, 0);
+  else if (cached_by == nullptr || cached_by->key() != stream.value)
+    put_in_limbo(piece, open_);
+  else
+    put(piece, cached_by->index, open_);
+  return block;
 }
 
-bool OnDemand::may_grow_first(Shape shape) const {
-  const Bytes asked = std::max(live_peak_, live_ + shape.size);
-  return arena_.reserved() + shape.size <= asked + std::max(asked / 16, 32 * kMiB);
-}
-
-// What is free for everybody and what is free for this stream may adjoin.
-std::optional<Range> OnDemand::take_joined(Shape shape, StreamCache* own) {
-  const auto range = arena_.take(shape);
-  if (range || !own || own->loose.empty()) return range;
-  FreeRanges both = arena_.free();
-  both.insert(own->loose);
-  const auto joined = both.take(shape);
-  if (joined) {
-    arena_.remove_overlap(*joined);
-    own->loose.remove_overlap(*joined);
+// Free memory to those who may use it, joined with its neighbours of the same kind.
+void OnDemand::put(Piece* piece, Index owner, Epoch freed) {
+  piece->owner = owner;
+  piece->idle = {nullptr, nullptr, freed};
+  // Memory that an open fence covers is not joined with what was freed later: the fence would then free
+  // nothing, and whoever waits for it would have to wait again and again.
+  const auto alike = [&](const Piece* other) {
+    return other != nullptr && other->state() == State::free && other->owner == owner &&
+           other->idle.freed == freed;
+  };
+  if (alike(piece->next)) {
+    index_remove(piece->next);
+    arena_.merge_with_next(piece);
   }
-  return joined;
-}
-
-Result<Range> OnDemand::grow(Shape shape, StreamCache* own) {
-  FreeRanges usable = arena_.free();
-  if (own) usable.insert(own->loose);
-  const auto tail = usable.ending_at(arena_.end());
-  if (const Status done = arena_.grow(shape, tail ? tail->size : 0); !done) return done.failure();
-  return *take_joined(shape, own);
-}
-
-Result<Bytes> OnDemand::free(Address address, StreamKey stream) {
-  const auto entry = entries_.find(address);
-  if (entry == entries_.end() || !entry->second.live) return Failure{Reason::unknown_block};
-  const Bytes size = entry->second.size;
-  if (stream == kNoStream) {
-    limbo_[open_].push_back(range_of(entry));
-    in_limbo_ += size;
-    entries_.erase(entry);
-  } else {
-    streams_[stream.value].push(entry, open_);
+  if (alike(piece->previous)) {
+    piece = piece->previous;
+    index_remove(piece);
+    arena_.merge_with_next(piece);
   }
-  live_ -= size;
-  return size;
+  piece->become(State::free);
+  streams_[owner].free[piece->large].insert(piece);
+  streams_[owner].earliest = std::min(streams_[owner].earliest, freed);
 }
 
-Result<Bytes> OnDemand::free_idle(Address address) {
-  const auto entry = entries_.find(address);
-  if (entry == entries_.end() || !entry->second.live) return Failure{Reason::unknown_block};
-  const Range range = range_of(entry);
-  arena_.put(range);
-  entries_.erase(entry);
-  live_ -= range.size;
-  return range.size;
-}
-
-Fence OnDemand::open_fence() { return {open_++}; }
-
-void OnDemand::close_fence(Fence fence) {
-  closed_ = std::max(closed_, std::min(fence.epoch, open_ - 1));
-  while (!limbo_.empty() && limbo_.begin()->first <= closed_) {
-    auto& ranges = limbo_.begin()->second;
-    for (; !ranges.empty(); ranges.pop_back()) {
-      arena_.put(ranges.back());
-      in_limbo_ -= ranges.back().size;
-    }
-    limbo_.erase(limbo_.begin());
+void OnDemand::put_in_limbo(Piece* piece, Epoch freed) {
+  piece->idle = {nullptr, nullptr, freed};
+  piece->become(State::limbo);
+  in_limbo_ += piece->size;
+  if (limbo_ == nullptr || limbo_->idle.freed > freed) {
+    piece->idle.left = limbo_;
+    limbo_ = piece;
+    if (limbo_end_ == nullptr) limbo_end_ = piece;
+    return;
   }
-  for (auto& [key, cache] : streams_) {
-    if (cache.loose_freed <= closed_) settle(cache.loose, cache.loose_freed);
-  }
-}
-
-void OnDemand::forget_stream(StreamKey stream) {
-  const auto found = streams_.find(stream.value);
-  if (found == streams_.end()) return;
-  StreamCache& cache = found->second;
-  settle(cache.loose, cache.loose_freed);
-  cache.drain(kEver, [this](Entries::iterator entry) {
-    settle(range_of(entry), entry->second.freed);
-    entries_.erase(entry);
-  });
-  streams_.erase(found);
+  Piece* before = limbo_end_;
+  if (before->idle.freed > freed)
+    for (before = limbo_; before->idle.left->idle.freed <= freed;) before = before->idle.left;
+  piece->idle.left = before->idle.left;
+  before->idle.left = piece;
+  if (before == limbo_end_) limbo_end_ = piece;
 }
 
 // Free memory without an owner goes where its last free lets it.
-void OnDemand::settle(Range range, Epoch freed) {
-  if (freed <= closed_) {
-    arena_.put(range);
-  } else {
-    limbo_[freed].push_back(range);
-    in_limbo_ += range.size;
-  }
+void OnDemand::settle(Piece* piece, Epoch freed) {
+  if (freed <= closed_)
+    put(piece, kEverybody, 0);
+  else
+    put_in_limbo(piece, freed);
 }
 
-void OnDemand::settle(FreeRanges& ranges, Epoch freed) {
-  while (const auto range = ranges.first()) {
-    settle(*range, freed);
-    ranges.remove(*range);
-  }
-}
-
-void OnDemand::take_apart(StreamCache& own) {
-  // Loose ranges that an open fence covers must not be joined with later frees: the fence would then
-  // free nothing, and whoever waits for it would have to wait again and again.
-  if (own.loose_freed < open_) settle(own.loose, own.loose_freed);
-  own.drain(kEver, [&](Entries::iterator entry) {
-    if (entry->second.freed <= closed_) {
-      arena_.put(range_of(entry));
-    } else {
-      own.loose.insert(range_of(entry));
-      own.loose_freed = std::max(own.loose_freed, entry->second.freed);
-    }
-    entries_.erase(entry);
+void OnDemand::drain_cache(Stream& stream, Epoch last) {
+  const std::lock_guard hold(stream.cache.lock);
+  stream.cache.drain(last, [&](Piece* piece) {
+    blocks_.erase(piece);
+    const Epoch freed = piece->idle.freed;
+    if (freed <= closed_)
+      put(piece, kEverybody, 0);
+    else
+      put(piece, stream.index, freed);
   });
 }
 
-void OnDemand::take_apart_fenced() {
-  for (auto& [key, cache] : streams_) {
-    cache.drain(closed_, [this](Entries::iterator entry) {
-      arena_.put(range_of(entry));
-      entries_.erase(entry);
+// What streams freed before a closed fence is everybody's.
+void OnDemand::reclaim_fenced() {
+  for (Stream& stream : streams_) reclaim_fenced(stream);
+}
+
+void OnDemand::reclaim_fenced(Stream& stream) {
+  drain_cache(stream, closed_);
+  if (stream.index == kEverybody || stream.earliest > closed_) return;
+  stream.earliest = kEver;
+  for (FreeIndex& index : stream.free)
+    index.drain([&](Piece* piece) {
+      const bool fenced = piece->idle.freed <= closed_;
+      put(piece, fenced ? kEverybody : stream.index, fenced ? 0 : piece->idle.freed);
     });
+}
+
+Fence OnDemand::open_fence() {
+  const std::lock_guard hold(lock_);
+  return {open_.fetch_add(1, std::memory_order_acq_rel)};
+}
+
+void OnDemand::close_fence(Fence fence) {
+  const std::lock_guard hold(lock_);
+  closed_ = std::max(closed_, std::min(fence.epoch, open_ - 1));
+  while (limbo_ != nullptr && limbo_->idle.freed <= closed_) {
+    Piece* piece = limbo_;
+    limbo_ = piece->idle.left;
+    if (limbo_ == nullptr) limbo_end_ = nullptr;
+    in_limbo_ -= piece->size;
+    piece->become(State::taken);
+    put(piece, kEverybody, 0);
   }
 }
 
-bool OnDemand::fence_would_serve(Shape shape) const {
-  if (unfenced() == 0) return false;
-  FreeRanges all = fenced();
-  for (const auto& [epoch, ranges] : limbo_)
-    for (const Range& range : ranges) all.insert(range);
-  for (const auto& [key, cache] : streams_) {
-    all.insert(cache.loose);
-    cache.each([&](Entries::const_iterator entry) {
-      if (entry->second.freed > closed_) all.insert(range_of(entry));
+void OnDemand::forget_stream(StreamKey key) {
+  const std::lock_guard hold(lock_);
+  Stream* stream = key == kNoStream ? nullptr : known_.find(key.value);
+  if (stream == nullptr) return;
+  known_.erase(stream);
+  {
+    const std::lock_guard hold_cache(stream->cache.lock);
+    stream->cache.serve(0);
+    stream->cache.drain(kEver, [&](Piece* piece) {
+      blocks_.erase(piece);
+      settle(piece, piece->idle.freed);
     });
   }
-  return all.take(shape).has_value();
-}
-
-FreeRanges OnDemand::fenced() const {
-  FreeRanges ranges = arena_.free();
-  for (const auto& [key, cache] : streams_) {
-    cache.each([&](Entries::const_iterator entry) {
-      if (entry->second.freed <= closed_) ranges.insert(range_of(entry));
-    });
-  }
-  return ranges;
-}
-
-Bytes OnDemand::unfenced() const { return arena_.reserved() - live_ - fenced().total(); }
-
-Bytes OnDemand::trim(Bytes keep) {
-  // A cache is taken apart only where that gives something back.
-  if (arena_.reserved() <= keep || arena_.releasable(fenced()) == 0) return 0;
-  take_apart_fenced();
-  return arena_.trim(keep);
+  for (FreeIndex& index : stream->free) index.drain([&](Piece* piece) { settle(piece, piece->idle.freed); });
+  unused_.push_back(stream->index);
 }
 
 std::optional<Block> OnDemand::find(Address address) const {
-  auto entry = entries_.upper_bound(address);
-  if (entry == entries_.begin()) return std::nullopt;
-  --entry;
-  if (!entry->second.live || address >= range_of(entry).end()) return std::nullopt;
-  return Block{entry->first, entry->second.size};
+  // Most questions are about the first byte; those take no lock.
+  if (const Piece* piece = address.value == 0 ? nullptr : blocks_.find(address.value)) {
+    const Block block = block_of(*piece);
+    return piece->state() == State::live && block.address == address ? std::optional(block) : std::nullopt;
+  }
+  const std::lock_guard hold(lock_);
+  const Piece* piece = arena_.find(address);
+  if (piece == nullptr || piece->state() != State::live) return std::nullopt;
+  return block_of(*piece);
 }
 
-Snapshot OnDemand::snapshot() const {
-  const FreeRanges ranges = fenced();
+void OnDemand::each_live(const std::function<void(const Block&)>& visit) const {
+  const std::lock_guard hold(lock_);
+  arena_.each([&](const Piece& piece) {
+    if (piece.state() == State::live) visit(block_of(piece));
+  });
+}
+
+Bytes OnDemand::live() const {
+  Bytes free = in_limbo_;
+  for (const Stream& stream : streams_) free += stream.free_bytes() + stream.cache.bytes();
+  return arena_.reserved() - std::min(free, arena_.reserved());
+}
+
+Bytes OnDemand::trim(Bytes keep) {
+  const std::lock_guard hold(lock_);
+  if (arena_.reserved() <= keep) return 0;
+  arena_.prepare();
+  reclaim_fenced();
+  return release_free(arena_.reserved() - keep);
+}
+
+Snapshot OnDemand::snapshot() {
+  const std::lock_guard hold(lock_);
+  reclaim_fenced();
   Snapshot now;
-  now.live = live_;
   now.in_limbo = in_limbo_;
   now.reserved = arena_.reserved();
+  now.live = live();
   now.cached = now.reserved - now.live - now.in_limbo;
   now.reserved_peak = arena_.reserved_peak();
-  for (const auto& [begin, size] : ranges.ranges())
-    now.largest_free = std::max(now.largest_free, largest_request({begin, size}));
-  now.releasable = arena_.releasable(ranges);
+  for (const FreeIndex& index : everybody_.free)
+    if (const Piece* largest = index.largest())
+      now.largest_free = std::max(now.largest_free, largest_request(largest->range()));
+  now.releasable = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
   return now;
 }
 

@@ -1,72 +1,123 @@
 // The policy that holds about what the program uses: grows in steps, gives back when told to.
 // (preallocated is the same with a first large step.)
 //
-// Every byte of the arena is in exactly one place: a live block, a stream's cache or its loose
-// ranges, limbo, or the arena's free ranges. A free with a stream moves it to that stream's cache, one
-// without to limbo, a closed fence from there to the arena.
+// Every byte of the arena is in exactly one place: a live block, a stream's cache, limbo (freed without a
+// stream, before its fence), or a free index. There is one index for each stream that freed memory, which
+// it may use at once and others after a fence, and one for everybody, owner 0.
 //
-// Units and threads: as Policy says. Cost: a pair on one stream that repeats a size is O(log blocks)
-// and allocates no host memory; other calls are O(log n) amortised, until memory has to grow or a
-// fence is asked for: O(n).
+// Units and threads: as Policy says. Cost: a pair on one stream that repeats a size takes the stream's
+// lock twice and touches nothing else; other calls take the engine's lock and O(log n) steps; growth and
+// fences that are asked for, more.
 // Errors: Failure; std::bad_alloc when the host is out of memory, and then every invariant of audit()
-// still holds and the caller may go on. (One exception: while Arena::trim meets a refusing driver.)
+// still holds and the caller may go on.
 #pragma once
 
-#include <map>
-#include <unordered_map>
-#include <vector>
+#include <deque>
+#include <mutex>
 
 #include "policies/arena.hpp"
+#include "policies/concurrent_table.hpp"
+#include "policies/free_index.hpp"
 #include "policies/policy.hpp"
+#include "policies/shape.hpp"
 #include "policies/stream_cache.hpp"
 
 namespace tidepool {
 
 class OnDemand : public Policy {
  public:
-  OnDemand(const PolicyConfig& config, Backing& backing)
-      : total_(config.total), arena_(backing, config.total) {}
+  OnDemand(const PolicyConfig& config, Backing& backing);
 
   Result<Block> allocate(const Request& request) override;
-  Result<Bytes> free(Address address, StreamKey stream) override;
-  Result<Bytes> free_idle(Address address) override;
+  Result<Block> free(Address address, StreamKey stream) override;
+  Result<Block> free_idle(Address address) override;
   Fence open_fence() override;
   void close_fence(Fence fence) override;
   void forget_stream(StreamKey stream) override;
   Bytes trim(Bytes keep) override;
   std::optional<Block> find(Address address) const override;
-  Snapshot snapshot() const override;
+  void each_live(const std::function<void(const Block&)>& visit) const override;
+  Snapshot snapshot() override;
   std::optional<std::string> audit() const override;
 
  protected:
-  Arena& arena() { return arena_; }
+  // Takes memory up to `size` bytes in all, as far as the backing has it, and does not grow less readily
+  // than that from then on.
+  void take_share(Bytes size);
 
  private:
-  using Streams = std::unordered_map<std::uint64_t, StreamCache>;
+  using Index = std::uint32_t;
+  static constexpr Index kEverybody = 0;
 
-  Block hand_out(Entries::iterator entry);
-  Result<Range> take_slowly(Shape shape, StreamCache* own, bool fence_possible);
-  std::optional<Range> take_joined(Shape shape, StreamCache* own);
-  Result<Range> grow(Shape shape, StreamCache* own);
-  void settle(Range range, Epoch freed);
-  void settle(FreeRanges& ranges, Epoch freed);
-  void take_apart(StreamCache& own);
-  void take_apart_fenced();
-  bool may_grow_first(Shape shape) const;
-  bool fence_would_serve(Shape shape) const;
-  FreeRanges fenced() const;
-  Bytes unfenced() const;
+  struct Stream {
+    StreamCache cache;
+    std::array<FreeIndex, 2> free;  // packed, large
+    std::uint64_t last_number = 0;  // under the cache's lock
+    Index index = 0;
+    Epoch earliest = kEver;  // nothing in `free` was freed before
+    std::uint64_t key() const { return cache.key(); }
+    Bytes free_bytes() const { return free[0].total() + free[1].total(); }
+  };
+
+  // One request on its way through the slower places.
+  struct Search {
+    Shape shape;
+    Stream& own;
+    bool fence_possible;
+  };
+
+  Stream& stream_of(StreamKey key);
+  Block hand_out(Piece* piece, const Request& request, Stream& own);
+  Result<Block> allocate_slowly(const Request& request, Shape shape, Stream& own);
+  Result<Block> give_up(Piece* piece, StreamKey stream, bool idle);
+
+  // search.cpp: where a request that no cache serves finds memory
+  Result<Piece*> take_slowly(const Search& search);
+  Piece* take(const Search& search);
+  Piece* best_fit(const FreeIndex& index, Shape shape) const;
+  Piece* cut(Piece* piece, Shape shape);
+  void join(Stream& own, bool large);
+  bool usable_by(const Piece* piece, const Stream& own) const;
+  bool anything_unfenced() const;
+  bool fence_would_serve(const Search& search) const;
+  Piece* extendable(const Search& search) const;
+  Bytes lacking(const Search& search) const;
+
+  // growth.cpp: memory from the device, or from elsewhere in the arena
+  Result<Piece*> grow(const Search& search);
+  Piece* detach_tail(const Search& search);
+  Piece* join_tail(Piece* grown, Piece* tail, Shape shape);
+  Bytes still_allowed() const;
+  void move_until(Arena::Growth& growth, Bytes size);
+  Piece* movable() const;
+  void put_rest(const Arena::Rest& rest);
+  Bytes release_free(Bytes enough);
+
+  // on_demand.cpp: pieces on their way to a place
+  void put(Piece* piece, Index owner, Epoch freed);
+  void put_in_limbo(Piece* piece, Epoch freed);
+  void settle(Piece* piece, Epoch freed);
+  void drain_cache(Stream& stream, Epoch last);
+  void reclaim_fenced();
+  void reclaim_fenced(Stream& stream);
+  void index_remove(Piece* piece) { streams_[piece->owner].free[piece->large].erase(piece); }
+  Bytes live() const;
 
   const Bytes total_;
+  mutable std::mutex lock_;  // of everything below, but what says otherwise
   Arena arena_;
-  Entries entries_;
-  Streams streams_;
-  std::map<Epoch, std::vector<Range>> limbo_;
-  Epoch open_ = 1;    // what a free now is stamped with
-  Epoch closed_ = 0;  // the device has finished with everything stamped so far
-  Bytes live_ = 0;
-  Bytes live_peak_ = 0;
+  ConcurrentTable<Piece> blocks_;  // live and cached; read without the lock
+  ConcurrentTable<Stream> known_;  // read without the lock
+  std::deque<Stream> streams_;     // by Index. None is destroyed: a thread may be in one
+  Stream& everybody_;              // the first
+  std::vector<Index> unused_;      // streams that were forgotten
+  Piece* limbo_ = nullptr;         // by epoch, earliest first
+  Piece* limbo_end_ = nullptr;
   Bytes in_limbo_ = 0;
+  std::atomic<Epoch> open_{1};  // what a free now is stamped with; read without the lock
+  Epoch closed_ = 0;            // the device has finished with everything stamped so far
+  Bytes live_peak_ = 0;         // as seen when memory was looked for
+  Bytes floor_ = 0;             // preallocated: growth up to here needs no reason
 };
 
 }  // namespace tidepool

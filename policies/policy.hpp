@@ -1,12 +1,15 @@
 // The interface upward: who decides where a block lies and when memory is taken and handed back.
 //
-// A policy never waits for the device and takes no lock: its caller holds one lock per device around
-// every call. Where memory becomes free only after the device has finished, allocate() says
-// needs_fence; the caller then opens a fence, waits *without* the lock (a host callback may need it),
-// closes the fence and asks again.
+// A policy never waits for the device. Where memory becomes free only after the device has finished,
+// allocate() says needs_fence; the caller then opens a fence, waits (holding no lock: a host callback may
+// need one), closes the fence and asks again.
+//
+// Threading: any thread. A policy has one lock of its own, held over calls of the backing, and none on
+// the way of a call that repeats itself.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,15 +19,26 @@
 
 namespace tidepool {
 
+// What a caller wants to know again of its block.
+struct Label {
+  Bytes requested = 0;
+  std::uint64_t owner = 0;   // means nothing here
+  std::uint64_t number = 0;  // of no other block this policy ever gave
+  std::uint32_t tag = 0;     // means nothing here either
+};
+
 struct Request {
   Bytes size = 0;
   StreamKey stream = kNoStream;  // kNoStream: any stream may use the block at once (cuMemAlloc)
   bool fence_possible = true;    // false during a capture: never answer needs_fence
+  std::uint64_t owner = 0;       // see Label
+  std::uint32_t tag = 0;
 };
 
 struct Block {
   Address address;
   Bytes size = 0;  // what the arena gave, at least the request
+  Label label;
 };
 
 // All blocks freed before a fence was opened.
@@ -46,11 +60,11 @@ class Policy {
 
   // The block may still be in use by work submitted earlier. With a stream: later work on that stream
   // may have it at once. Without: nobody before a fence that is opened after this call has closed.
-  // Returns the block's size.
-  virtual Result<Bytes> free(Address address, StreamKey stream) = 0;
+  // Returns the block. Of several frees of one address one succeeds.
+  virtual Result<Block> free(Address address, StreamKey stream) = 0;
 
   // As free(), of a block that the device is known to have finished with: anybody may have it at once.
-  virtual Result<Bytes> free_idle(Address address) = 0;
+  virtual Result<Block> free_idle(Address address) = 0;
 
   virtual Fence open_fence() = 0;
   // The device has finished everything submitted before open_fence() returned `fence`.
@@ -59,14 +73,17 @@ class Policy {
   // A stream dies; its handle may be given to another. What it had cached waits for a fence.
   virtual void forget_stream(StreamKey stream) = 0;
 
-  // Hands back whole free commits that no fence holds, until at most `keep` bytes stay reserved.
+  // Hands back whole free pages that no fence holds, until at most `keep` bytes stay reserved.
   // Returns the bytes handed back.
   virtual Bytes trim(Bytes keep) = 0;
 
   // Is `address` inside a live block? Then that block.
   virtual std::optional<Block> find(Address address) const = 0;
 
-  virtual Snapshot snapshot() const = 0;
+  // Calls visit(block) for every live block; it must call nothing here. O(blocks).
+  virtual void each_live(const std::function<void(const Block&)>& visit) const = 0;
+
+  virtual Snapshot snapshot() = 0;
 
   // Nothing if every invariant holds, else one sentence. O(blocks).
   virtual std::optional<std::string> audit() const = 0;

@@ -15,10 +15,8 @@ class Preallocated final : public OnDemand {
   Result<Block> allocate(const Request& request) override;
 
  private:
-  void take_share();
-
   const Bytes initial_;
-  bool taken_ = false;
+  std::atomic<bool> taken_{false};
 };
 
 }  // namespace tidepool

@@ -12,6 +12,7 @@ enum class Reason {
   needs_fence,    // memory is there once the device has finished earlier work: fence, then ask again
   unknown_block,  // not an address this policy handed out
   invalid,        // a size of 0, or one that overflows
+  host_memory,    // the process itself is out of memory
   driver,         // the driver refused for another reason; `code` is its answer
 };
 

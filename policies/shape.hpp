@@ -5,28 +5,34 @@
 
 namespace tidepool {
 
-// From here on a block is made of whole pages of its own, so that it can be moved and handed back by
-// the page. Below, packing on granules wastes less.
-inline constexpr Bytes kWholePages = 16 * kMiB;
+// From here on a block begins on a page and lies apart from small ones, so that nearly all of it can be
+// moved and handed back by the page. The rest of its last page serves small blocks where nothing else
+// does: rounding it away would waste 2 % of some programs' peak.
+inline constexpr Bytes kLarge = 16 * kMiB;
 
 struct Shape {
   Bytes size = 0;
   Bytes alignment = kGranule;
+  bool large() const { return alignment == kPage; }
 };
 
 // `requested` in bytes; the size is kUnlimited when rounding overflows.
 constexpr Shape shape_of(Bytes requested) {
-  const Bytes unit = requested >= kWholePages ? kPage : kGranule;
-  return {round_up(requested, unit), unit};
+  return {round_up(requested, kGranule), requested >= kLarge ? kPage : kGranule};
 }
 
-// The largest request that a free range can serve.
+// Where a block of this shape lies in a free range, as low as it can. It fits if it ends inside.
+constexpr Address place_in(Range free, Shape shape) { return {round_up(free.begin.value, shape.alignment)}; }
+constexpr bool fits(Range free, Shape shape) {
+  const Bytes lost = place_in(free, shape) - free.begin;
+  return free.size >= shape.size && free.size - shape.size >= lost;
+}
+
+// The largest request that surely fits.
 constexpr Bytes largest_request(Range free) {
-  const Bytes packed = free.size < kWholePages ? free.size : kWholePages - kGranule;
-  const Bytes first_page = round_up(free.begin.value, kPage);
-  const Bytes end = free.end().value;
-  const Bytes pages = end > first_page ? (end - first_page) & ~(kPage - 1) : 0;
-  return pages >= kWholePages ? pages : packed;
+  const Bytes packed = free.size < kLarge ? free.size : kLarge - kGranule;
+  const Bytes lost = round_up(free.begin.value, kPage) - free.begin.value;
+  return free.size >= kLarge + lost ? free.size - lost : packed;
 }
 
 }  // namespace tidepool

@@ -61,7 +61,7 @@ Replayed replay(const std::vector<Event>& events, Policy& policy, const CheckedB
     result.asked_peak = std::max(result.asked_peak, asked);
   }
   result.reserved_peak = policy.snapshot().reserved_peak;
-  result.commits = backing.commit_count;
+  result.commits = backing.map_operations();
   return result;
 }
 

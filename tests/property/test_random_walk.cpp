@@ -93,9 +93,9 @@ class Walk {
       }
       return;
     }
-    const auto [begin, size] = block.value();
+    const auto [begin, size, label] = block.value();
     if (size < request.size) fault_ = "a block is shorter than its request";
-    if (!backing_.committed({begin, size})) fault_ = "a block lies on released memory";
+    if (!backing_.usable({begin, size})) fault_ = "a block lies on released memory";
     const auto next = live_.lower_bound(begin);
     if (next != live_.end() && next->first < begin + size) fault_ = "a block overlaps a live one above";
     if (next != live_.begin() && std::prev(next)->first + std::prev(next)->second > begin)
@@ -131,7 +131,7 @@ class Walk {
     const auto found = policy_->find(begin + random_() % size);
     if (!found || found->address != begin || found->size != size) fault_ = "find does not know a live block";
     const auto freed = policy_->free(begin, stream);
-    if (!freed || freed.value() != size) fault_ = "a live block could not be freed";
+    if (!freed || freed.value().size != size) fault_ = "a live block could not be freed";
     if (policy_->free(begin, stream)) fault_ = "a block could be freed twice";
     live_.erase(block);
     sum_ -= size;

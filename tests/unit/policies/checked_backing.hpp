@@ -1,11 +1,12 @@
 // A Backing without a device that holds the engine to the interface's rules: it fails the test when a
-// commit reuses an address, overlaps another, or a release is not exactly one commit.
+// page is put where one was before, or one is moved or released that is not there.
 // It refuses what a test tells it to: by capacity, or the n-th call.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <stdexcept>
+#include <unordered_set>
 
 #include "policies/backing.hpp"
 
@@ -30,40 +31,48 @@ class CheckedBacking final : public Backing {
     return region;
   }
 
-  Status commit(Range range) override {
-    check(range.size != 0 && range.size % kPage == 0 && range.begin.value % kPage == 0,
-          "commit: not made of pages");
-    check(inside_one_region(range), "commit: not reserved, or spans two reservations");
-    check(range.begin >= unused_, "commit: an address was used before");
+  Status create(Address page) override {
+    check_fresh(page);
     if (refused()) return Failure{Reason::driver, 999};
-    if (held_ + range.size > limit) return Failure{Reason::limit};
-    if (held_ + range.size > capacity) return Failure{Reason::out_of_memory, 2};
-    commits_[range.begin] = range.size;
-    unused_ = range.end();
-    held_ += range.size;
-    ++commit_count;
+    if (held_ + kPage > limit) return Failure{Reason::limit};
+    if (held_ + kPage > capacity) return Failure{Reason::out_of_memory, 2};
+    map(page);
+    held_ += kPage;
+    ++create_count;
     return Done{};
   }
 
-  Status release(Range range) override {
-    const auto found = commits_.find(range.begin);
-    check(found != commits_.end() && found->second == range.size, "release: not exactly one commit");
+  Status move(Address page, Address to) override {
+    check(pages_.count(page) != 0, "move: no page");
+    check_fresh(to);
     if (refused()) return Failure{Reason::driver, 999};
-    commits_.erase(found);
-    held_ -= range.size;
+    pages_.erase(page);
+    map(to);
+    ++move_count;
+    return Done{};
+  }
+
+  Status enable(Range range) override {
+    for (Address page = range.begin; page < range.end(); page = page + kPage)
+      check(pages_.count(page) != 0, "enable: a page without memory");
+    if (refused()) return Failure{Reason::driver, 999};
+    for (Address page = range.begin; page < range.end(); page = page + kPage) pages_.at(page) = true;
+    return Done{};
+  }
+
+  Status release(Address page) override {
+    check(pages_.count(page) != 0, "release: no page");
+    if (refused()) return Failure{Reason::driver, 999};
+    pages_.erase(page);
+    held_ -= kPage;
     ++release_count;
     return Done{};
   }
 
-  bool committed(Range range) const {
-    Address at = range.begin;
-    while (at < range.end()) {
-      auto commit = commits_.upper_bound(at);
-      if (commit == commits_.begin()) return false;
-      --commit;
-      if (at >= commit->first + commit->second) return false;
-      at = commit->first + commit->second;
-    }
+  // Memory that the device may touch.
+  bool usable(Range range) const {
+    for (Address page{range.begin.value & ~(kPage - 1)}; page < range.end(); page = page + kPage)
+      if (const auto found = pages_.find(page); found == pages_.end() || !found->second) return false;
     return true;
   }
   bool inside_one_region(Range range) const {
@@ -73,27 +82,37 @@ class CheckedBacking final : public Backing {
     return range.end() <= region->first + region->second;
   }
   Bytes held() const { return held_; }
-  std::size_t pieces() const { return commits_.size(); }
+  int map_operations() const { return create_count + move_count + release_count; }
 
   Bytes capacity;
   Bytes limit = kUnlimited;
   Bytes largest_reservation = kUnlimited;
   std::int64_t refuse_call = -1;  // counts down: 0 refuses the next call once; negative: never
   Bytes reserved = 0;             // addresses
-  int commit_count = 0;
+  int create_count = 0;
+  int move_count = 0;
   int release_count = 0;
 
  private:
   static void check(bool holds, const char* rule) {
     if (!holds) throw BrokenRule(rule);
   }
+  void check_fresh(Address page) const {
+    check(page.value % kPage == 0, "not a page");
+    check(inside_one_region({page, kPage}), "a page is not reserved");
+    check(used_.count(page.value) == 0, "an address was used before");
+  }
+  void map(Address page) {
+    pages_[page] = false;
+    used_.insert(page.value);
+  }
   bool refused() { return refuse_call >= 0 && refuse_call-- == 0; }
 
   Address next_{Bytes{0x7000} << 32};
-  Address unused_;
   Bytes held_ = 0;
   std::map<Address, Bytes> regions_;
-  std::map<Address, Bytes> commits_;
+  std::map<Address, bool> pages_;           // accessible?
+  std::unordered_set<std::uint64_t> used_;  // pages that had memory once
 };
 
 }  // namespace tidepool::testing

@@ -70,7 +70,7 @@ TEST_CASE("growth commits only what the free tail lacks, and a block spans commi
   REQUIRE(block);
   CHECK(backing.held() == 4 * kMiB);
   CHECK(arena.commits().size() == 2);
-  CHECK(backing.committed(*block));
+  CHECK(backing.usable(*block));
 }
 
 TEST_CASE("a growth step follows what is held, from 2 to 64 MiB") {
@@ -101,8 +101,8 @@ TEST_CASE("trim releases the highest whole free commits and keeps what it is tol
   for (int i : {0, 2, 3}) arena.put(blocks[static_cast<std::size_t>(i)]);
   CHECK(arena.releasable(arena.free()) == 48 * kMiB);
   CHECK(arena.trim(48 * kMiB) == 16 * kMiB);
-  CHECK_FALSE(backing.committed(blocks[3]));
-  CHECK(backing.committed(blocks[2]));
+  CHECK_FALSE(backing.usable(blocks[3]));
+  CHECK(backing.usable(blocks[2]));
   CHECK(arena.trim(0) == 32 * kMiB);
   CHECK(backing.held() == 16 * kMiB);
   CHECK_FALSE(arena.audit());

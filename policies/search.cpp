@@ -1,0 +1,149 @@
+// Where a request that no cache serves finds memory; the order is take_slowly().
+#include <algorithm>
+
+#include "policies/on_demand.hpp"
+
+namespace tidepool {
+namespace {
+
+// A piece may be long enough and yet have no place that is aligned.
+constexpr int kCandidates = 8;
+
+}  // namespace
+
+// Reuse is exhausted, caches taken apart, before memory grows. A fence stalls the device, so memory grows
+// first while little more is held than was ever asked for at once; after that a fence goes first where it
+// is certain to serve the request, and growth where not. A caller that cannot wait asks again with
+// fence_possible = false and gets growth. When growth fails, all hope is in a fence.
+Result<Piece*> OnDemand::take_slowly(const Search& search) {
+  live_peak_ = std::max(live_peak_, live() + search.shape.size);
+  if (Piece* piece = take(search)) return piece;
+  if (search.own.cache.bytes() > 0) {
+    drain_cache(search.own, kEver);
+    if (Piece* piece = take(search)) return piece;
+  }
+  reclaim_fenced();
+  join(search.own, search.shape.large());
+  if (Piece* piece = take(search)) return piece;
+  if (search.fence_possible && still_allowed() < lacking(search) && fence_would_serve(search))
+    return Failure{Reason::needs_fence};
+  return grow(search);
+}
+
+// Among the pieces of its own kind first; the better fit of what the stream freed and what is everybody's.
+Piece* OnDemand::take(const Search& search) {
+  for (const bool large : {search.shape.large(), !search.shape.large()}) {
+    Piece* best = best_fit(everybody_.free[large], search.shape);
+    if (&search.own != &everybody_)
+      if (Piece* own = best_fit(search.own.free[large], search.shape);
+          own != nullptr && (best == nullptr || own->size <= best->size))
+        best = own;
+    if (best != nullptr) return cut(best, search.shape);
+  }
+  return nullptr;
+}
+
+Piece* OnDemand::best_fit(const FreeIndex& index, Shape shape) const {
+  Piece* piece = index.at_least(shape.size);
+  for (int tries = 0; piece != nullptr && tries < kCandidates; ++tries) {
+    if (fits(piece->range(), shape)) return piece;
+    piece = index.at_least(piece->size, piece->address() + 1);
+  }
+  // Whatever is a page longer fits, however it lies.
+  return shape.large() ? index.at_least(shape.size + kPage) : nullptr;
+}
+
+// Takes a block out of a free piece; what lies before and behind stays free.
+Piece* OnDemand::cut(Piece* piece, Shape shape) {
+  FreeIndex& index = streams_[piece->owner].free[piece->large];
+  index.erase(piece);
+  if (const Bytes before = place_in(piece->range(), shape) - piece->address(); before > 0) {
+    Piece* upper = arena_.split(piece, before);
+    index.insert(piece);
+    piece = upper;
+  }
+  if (piece->size > shape.size) index.insert(arena_.split(piece, shape.size));
+  piece->become(State::taken);
+  return piece;
+}
+
+bool OnDemand::usable_by(const Piece* piece, const Stream& own) const {
+  return piece != nullptr && piece->state() == State::free &&
+         (piece->owner == kEverybody || piece->owner == own.index);
+}
+
+// What is free for everybody and what is free for this stream may adjoin: together they are the stream's.
+void OnDemand::join(Stream& own, bool large) {
+  FreeIndex& index = own.free[large];
+  if (&own == &everybody_ || index.empty()) return;
+  Piece* pieces = nullptr;
+  index.drain([&](Piece* piece) {
+    piece->become(State::taken);
+    piece->idle.left = pieces;
+    pieces = piece;
+  });
+  while (pieces != nullptr) {
+    Piece* piece = pieces;
+    pieces = piece->idle.left;
+    Epoch freed = piece->idle.freed;
+    if (usable_by(piece->next, own)) {
+      freed = std::max(freed, piece->next->idle.freed);
+      index_remove(piece->next);
+      arena_.merge_with_next(piece);
+    }
+    if (usable_by(piece->previous, own)) {
+      piece = piece->previous;
+      freed = std::max(freed, piece->idle.freed);
+      index_remove(piece);
+      arena_.merge_with_next(piece);
+    }
+    put(piece, own.index, freed);
+  }
+}
+
+// Requires: reclaim_fenced(). What a stream or limbo still has then, waits for a fence.
+bool OnDemand::anything_unfenced() const {
+  return in_limbo_ > 0 || std::any_of(streams_.begin() + 1, streams_.end(), [](const Stream& stream) {
+           return stream.free_bytes() + stream.cache.bytes() > 0;
+         });
+}
+
+// Would memory that waits for a fence be enough, in one piece or by the page?
+bool OnDemand::fence_would_serve(const Search& search) const {
+  if (!anything_unfenced()) return false;
+  Bytes in_pages = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
+  bool fit = false;
+  const auto look = [&](const Piece& piece) {
+    fit = fit || fits(piece.range(), search.shape);
+    in_pages += pages_in(piece.range());
+  };
+  for (const Piece* piece = limbo_; piece != nullptr; piece = piece->idle.left) look(*piece);
+  for (auto stream = streams_.begin() + 1; stream != streams_.end(); ++stream) {
+    for (const FreeIndex& index : stream->free) {
+      fit = fit || best_fit(index, search.shape) != nullptr;
+      in_pages += index.in_pages();
+    }
+    auto& cache = const_cast<StreamCache&>(stream->cache);
+    const std::lock_guard hold(cache.lock);
+    cache.each(look);
+  }
+  return fit || in_pages + still_allowed() >= lacking(search) || in_pages >= lacking(search) / 2;
+}
+
+// The free piece that fresh memory would make long enough, if there is one. One that is long enough already
+// had no place for the block.
+Piece* OnDemand::extendable(const Search& search) const {
+  Piece* tail = arena_.tail(search.shape.large());
+  if (!usable_by(tail, search.own)) return nullptr;
+  const Bytes there = tail->end().value - round_up(tail->key(), search.shape.alignment);
+  return there > 0 && there < search.shape.size ? tail : nullptr;
+}
+
+// What growth has to add so that the request fits.
+Bytes OnDemand::lacking(const Search& search) const {
+  const Piece* tail = extendable(search);
+  const Bytes there = tail == nullptr ? 0 : tail->end().value - round_up(tail->key(), search.shape.alignment);
+  return round_up(search.shape.size - there, kPage);
+}
+
+}  // namespace tidepool
