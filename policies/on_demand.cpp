@@ -269,6 +269,7 @@ Snapshot OnDemand::snapshot() {
   for (const FreeIndex& index : everybody_.free)
     if (const Piece* largest = index.largest())
       now.largest_free = std::max(now.largest_free, largest_request(largest->range()));
+  now.free_pages = free_pages();
   now.releasable = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
   return now;
 }

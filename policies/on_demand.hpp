@@ -80,6 +80,9 @@ class OnDemand : public Policy {
   bool usable_by(const Piece* piece, const Stream& own) const;
   bool anything_unfenced() const;
   bool fence_would_serve(const Search& search) const;
+  template <typename Visit>
+  void each_waiting(Visit visit) const;
+  Bytes free_pages() const;
   Piece* extendable(const Search& search) const;
   Bytes lacking(const Search& search) const;
 

@@ -108,26 +108,34 @@ bool OnDemand::anything_unfenced() const {
          });
 }
 
+// Calls visit(piece) for all that is free or waits for a fence, but what everybody may use.
+template <typename Visit>
+void OnDemand::each_waiting(Visit visit) const {
+  for (const Piece* piece = limbo_; piece != nullptr; piece = piece->idle.left) visit(*piece);
+  for (auto stream = streams_.begin() + 1; stream != streams_.end(); ++stream) {
+    auto& cache = const_cast<StreamCache&>(stream->cache);
+    const std::lock_guard hold(cache.lock);
+    cache.each(visit);
+  }
+}
+
 // Would memory that waits for a fence be enough, in one piece or by the page?
 bool OnDemand::fence_would_serve(const Search& search) const {
   if (!anything_unfenced()) return false;
-  Bytes in_pages = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
   bool fit = false;
-  const auto look = [&](const Piece& piece) {
-    fit = fit || fits(piece.range(), search.shape);
-    in_pages += pages_in(piece.range());
-  };
-  for (const Piece* piece = limbo_; piece != nullptr; piece = piece->idle.left) look(*piece);
-  for (auto stream = streams_.begin() + 1; stream != streams_.end(); ++stream) {
-    for (const FreeIndex& index : stream->free) {
-      fit = fit || best_fit(index, search.shape) != nullptr;
-      in_pages += index.in_pages();
-    }
-    auto& cache = const_cast<StreamCache&>(stream->cache);
-    const std::lock_guard hold(cache.lock);
-    cache.each(look);
-  }
-  return fit || in_pages + still_allowed() >= lacking(search) || in_pages >= lacking(search) / 2;
+  each_waiting([&](const Piece& piece) { fit = fit || fits(piece.range(), search.shape); });
+  for (auto stream = streams_.begin() + 1; stream != streams_.end() && !fit; ++stream)
+    for (const FreeIndex& index : stream->free) fit = fit || best_fit(index, search.shape) != nullptr;
+  const Bytes pages = free_pages();
+  return fit || pages + still_allowed() >= lacking(search) || pages >= lacking(search) / 2;
+}
+
+// Whole pages of all that is not live.
+Bytes OnDemand::free_pages() const {
+  Bytes pages = 0;
+  each_waiting([&](const Piece& piece) { pages += pages_in(piece.range()); });
+  for (const Stream& stream : streams_) pages += stream.free[false].in_pages() + stream.free[true].in_pages();
+  return pages;
 }
 
 // The free piece that fresh memory would make long enough, if there is one. One that is long enough already

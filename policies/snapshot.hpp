@@ -13,6 +13,7 @@ struct Snapshot {
   Bytes reserved_peak = 0;
   Bytes largest_free = 0;  // largest request that needs neither growth nor a fence
   Bytes releasable = 0;    // what trim(0) would hand back now
+  Bytes free_pages = 0;    // what it would once the device has finished with all that was freed
 };
 
 }  // namespace tidepool

@@ -69,14 +69,14 @@ report::Device report_of(Device& device) {
                      .total = device.total,
                      .limit = {},
                      .live = device.account.live.now(),
-                     .requested = device.account.served_bytes + device.account.passed_bytes,
-                     .served = device.account.served_bytes,
+                     .requested = device.account.served_bytes() + device.account.passed_bytes(),
+                     .served = device.account.served_bytes(),
                      .requested_peak = device.account.live.peak(),
                      .reserved = device.account.reserved.now(),
                      .reserved_peak = device.account.reserved.peak(),
                      .unbacked_reservation = device.reservation.unbacked(),
-                     .allocations = device.account.allocations.load(),
-                     .frees = device.account.frees.load(),
+                     .allocations = device.account.allocations(),
+                     .frees = device.account.frees(),
                      .out_of_memory = device.out_of_memory_events()};
   if (device.account.limit() != kUnlimited) out.limit = device.account.limit();
   return out;

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "shim/base/reentry.hpp"
+#include "shim/base/tally.hpp"
 #include "shim/driver/cuda.hpp"
 
 namespace tidepool {
@@ -19,29 +20,38 @@ class EntryPoint;
 template <typename... Parameters>
 class EntryPoint<CUresult(Parameters...)> {
  public:
-  constexpr explicit EntryPoint(const char* name) : name_(name) {}
+  constexpr EntryPoint(const char* name, std::size_t slot) : name_(name), slot_(slot) {}
 
   // The driver's answer; CUDA_ERROR_NOT_FOUND where the driver has no such entry.
   CUresult operator()(Parameters... parameters) {
     auto* function = reinterpret_cast<CUresult (*)(Parameters...)>(address_.load(std::memory_order_acquire));
     if (function == nullptr) return CUDA_ERROR_NOT_FOUND;
-    calls_.fetch_add(1, std::memory_order_relaxed);
+    tally::add(slot_);
     const Reentry inside;
     return function(parameters...);
   }
 
   void bind(void* address) { address_.store(address, std::memory_order_release); }
   const char* name() const { return name_; }
-  std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+  std::uint64_t calls() const { return tally::sum(slot_); }
 
  private:
   const char* name_;
+  const std::size_t slot_;
   std::atomic<void*> address_{nullptr};
-  std::atomic<std::uint64_t> calls_{0};
 };
 
+enum class DriverEntry : std::size_t {
+#define ENTRY(name) name,
+#include "shim/driver/entry_points.def"
+#undef ENTRY
+  count
+};
+static_assert(tally::kDriverSlots + static_cast<std::size_t>(DriverEntry::count) <= tally::kOtherSlots);
+
 struct Driver {
-#define ENTRY(name) EntryPoint<decltype(::name)> name{#name};
+#define ENTRY(name) \
+  EntryPoint<decltype(::name)> name{#name, tally::kDriverSlots + static_cast<std::size_t>(DriverEntry::name)};
 #include "shim/driver/entry_points.def"
 #undef ENTRY
 

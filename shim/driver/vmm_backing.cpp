@@ -36,29 +36,43 @@ Result<Range> VmmBacking::reserve(Bytes size) {
   return Range{{begin}, size};
 }
 
-Status VmmBacking::commit(Range range) {
+Status VmmBacking::create(Address page) {
   const CUmemAllocationProp properties = properties_for(device_);
   CUmemGenericAllocationHandle handle = 0;
-  CUresult result = driver.cuMemCreate(&handle, range.size, &properties, 0);
+  CUresult result = driver.cuMemCreate(&handle, kPage, &properties, 0);
   // Only here is it the device that has no more; elsewhere it is ours to find another way.
   if (result == CUDA_ERROR_OUT_OF_MEMORY) return Failure{Reason::out_of_memory, result};
   if (result != CUDA_SUCCESS) return failure_of(result);
-  result = driver.cuMemMap(range.begin.value, range.size, 0, handle, 0);
+  result = driver.cuMemMap(page.value, kPage, 0, handle, 0);
+  driver.cuMemRelease(handle);
+  return result == CUDA_SUCCESS ? Status(Done{}) : failure_of(result);
+}
+
+Status VmmBacking::move(Address page, Address to) {
+  CUmemGenericAllocationHandle handle = 0;
+  // cuMemRetainAllocationHandle takes a pointer that is only looked up.
+  CUresult result = driver.cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(page.value));
+  if (result != CUDA_SUCCESS) return failure_of(result);
+  result = driver.cuMemMap(to.value, kPage, 0, handle, 0);
   driver.cuMemRelease(handle);
   if (result != CUDA_SUCCESS) return failure_of(result);
-  CUmemAccessDesc access{};
-  access.location = properties.location;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  result = driver.cuMemSetAccess(range.begin.value, range.size, &access, 1);
+  result = driver.cuMemUnmap(page.value, kPage);
   if (result == CUDA_SUCCESS) return Done{};
-  driver.cuMemUnmap(range.begin.value, range.size);
+  driver.cuMemUnmap(to.value, kPage);
   return failure_of(result);
 }
 
-Status VmmBacking::release(Range range) {
-  const CUresult result = driver.cuMemUnmap(range.begin.value, range.size);
-  if (result != CUDA_SUCCESS) return failure_of(result);
-  return Done{};
+Status VmmBacking::enable(Range range) {
+  CUmemAccessDesc access{};
+  access.location = properties_for(device_).location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUresult result = driver.cuMemSetAccess(range.begin.value, range.size, &access, 1);
+  return result == CUDA_SUCCESS ? Status(Done{}) : failure_of(result);
+}
+
+Status VmmBacking::release(Address page) {
+  const CUresult result = driver.cuMemUnmap(page.value, kPage);
+  return result == CUDA_SUCCESS ? Status(Done{}) : failure_of(result);
 }
 
 }  // namespace tidepool

@@ -17,8 +17,11 @@ class VmmBacking final : public Backing {
   Result<Range> reserve(Bytes size) override;
   // The handle is released at once and the mapping keeps the memory (cuMemRelease: "the handle can be
   // released while mappings exist"), so an address is all there is to remember.
-  Status commit(Range range) override;
-  Status release(Range range) override;
+  Status create(Address page) override;
+  // The page's handle is had again by cuMemRetainAllocationHandle.
+  Status move(Address page, Address to) override;
+  Status enable(Range range) override;
+  Status release(Address page) override;
 
  private:
   int device_;

@@ -17,9 +17,9 @@ CUresult count_and_pass(Parameters... parameters) {
   if (function == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   // A libcuda that forwards to another one has been counted at the first.
   if (entry.outermost()) {
-    call_counts[index_of(hook)].intercepted.fetch_add(1, std::memory_order_relaxed);
+    tally::add(intercepted_slot(hook));
     if (!kHooks[index_of(hook)].passed_first)
-      call_counts[index_of(hook)].forwarded.fetch_add(1, std::memory_order_relaxed);
+      tally::add(forwarded_slot(hook));
   }
   return function(parameters...);
 }

@@ -7,8 +7,6 @@
 
 namespace tidepool {
 
-constinit CallCount call_counts[kHookCount] = {};
-
 void warn_of_own_fault(const char* entry) noexcept {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
@@ -22,9 +20,10 @@ void warn_of_own_fault(const char* entry) noexcept {
 HookFacts collect_hook_facts() {
   HookFacts facts;
   for (std::size_t i = 0; i < kHookCount; ++i) {
-    facts.intercepted[kHooks[i].symbol] = call_counts[i].intercepted.load(std::memory_order_relaxed);
-    facts.forwarded[kHooks[i].symbol] = call_counts[i].forwarded.load(std::memory_order_relaxed) +
-                                        (kHooks[i].passed_first ? facts.intercepted[kHooks[i].symbol] : 0);
+    const auto hook = static_cast<Hook>(i);
+    const std::uint64_t intercepted = tally::sum(intercepted_slot(hook));
+    facts.intercepted[kHooks[i].symbol] = intercepted;
+    facts.forwarded[kHooks[i].symbol] = tally::sum(forwarded_slot(hook)) + (kHooks[i].passed_first ? intercepted : 0);
   }
   facts.uncovered = describe_uncovered();
   return facts;
@@ -53,7 +52,7 @@ namespace {
 // The very end: destructors of libraries may have called after the exit handlers. A driver that nobody
 // was seen to start has a report too if it passed us by.
 [[gnu::destructor]] void at_unload() {
-  if (call_counts[index_of(Hook::cuInit)].intercepted.load(std::memory_order_relaxed) == 0) {
+  if (tally::sum(intercepted_slot(Hook::cuInit)) == 0) {
     if (!has_unseen_driver()) return;
     start_reporting();
   }

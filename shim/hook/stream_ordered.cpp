@@ -8,14 +8,14 @@ using namespace tidepool;
 CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
   return serve<Hook::cuMemAllocAsync>(
       [&](Router& router, const Pass& pass) {
-        return router.allocate_async(dptr, bytesize, nullptr, hStream, false, pass);
+        return router.allocate_async(dptr, bytesize, nullptr, {hStream, false}, pass);
       },
       dptr, bytesize, hStream);
 }
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
   return serve<Hook::cuMemAllocAsync_ptsz>(
       [&](Router& router, const Pass& pass) {
-        return router.allocate_async(dptr, bytesize, nullptr, hStream, true, pass);
+        return router.allocate_async(dptr, bytesize, nullptr, {hStream, true}, pass);
       },
       dptr, bytesize, hStream);
 }
@@ -24,7 +24,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPoo
       [&](Router& router, const Pass& pass) {
         // Null is no pool here; to the router it means the current one.
         return pool == nullptr ? router.pass_on(pass)
-                               : router.allocate_async(dptr, bytesize, pool, hStream, false, pass);
+                               : router.allocate_async(dptr, bytesize, pool, {hStream, false}, pass);
       },
       dptr, bytesize, pool, hStream);
 }
@@ -34,18 +34,18 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemo
       [&](Router& router, const Pass& pass) {
         // Null is no pool here; to the router it means the current one.
         return pool == nullptr ? router.pass_on(pass)
-                               : router.allocate_async(dptr, bytesize, pool, hStream, true, pass);
+                               : router.allocate_async(dptr, bytesize, pool, {hStream, true}, pass);
       },
       dptr, bytesize, pool, hStream);
 }
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   return serve<Hook::cuMemFreeAsync>(
-      [&](Router& router, const Pass& pass) { return router.free_async(dptr, hStream, false, pass); }, dptr,
+      [&](Router& router, const Pass& pass) { return router.free_async(dptr, {hStream, false}, pass); }, dptr,
       hStream);
 }
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream) {
   return serve<Hook::cuMemFreeAsync_ptsz>(
-      [&](Router& router, const Pass& pass) { return router.free_async(dptr, hStream, true, pass); }, dptr,
+      [&](Router& router, const Pass& pass) { return router.free_async(dptr, {hStream, true}, pass); }, dptr,
       hStream);
 }
 
@@ -56,7 +56,8 @@ CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev) {
   return forward<Hook::cuDeviceGetMemPool>(pool, dev);
 }
 CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
-  return forward<Hook::cuDeviceSetMemPool>(dev, pool);
+  return serve<Hook::cuDeviceSetMemPool>(
+      [](Router& router, const Pass& pass) { return router.pool_chosen(pass); }, dev, pool);
 }
 CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool_out, CUmemLocation* location, CUmemAllocationType type) {
   return forward<Hook::cuMemGetDefaultMemPool>(pool_out, location, type);
@@ -65,7 +66,8 @@ CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAlloc
   return forward<Hook::cuMemGetMemPool>(pool, location, type);
 }
 CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
-  return forward<Hook::cuMemSetMemPool>(location, type, pool);
+  return serve<Hook::cuMemSetMemPool>(
+      [](Router& router, const Pass& pass) { return router.pool_chosen(pass); }, location, type, pool);
 }
 CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
   return serve<Hook::cuMemPoolCreate, &Router::pool_created>(pool, poolProps);
@@ -77,7 +79,9 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep) {
   return serve<Hook::cuMemPoolTrimTo, &Router::trim_pool>(pool, minBytesToKeep);
 }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
-  return forward<Hook::cuMemPoolSetAttribute>(pool, attr, value);
+  return serve<Hook::cuMemPoolSetAttribute>(
+      [&](Router& router, const Pass& pass) { return router.set_pool_attribute(pool, attr, pass); }, pool, attr,
+      value);
 }
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
   return serve<Hook::cuMemPoolGetAttribute, &Router::pool_attribute>(pool, attr, value);

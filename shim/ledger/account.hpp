@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "policies/units.hpp"
+#include "shim/base/tally.hpp"
 
 namespace tidepool {
 
@@ -22,6 +23,7 @@ class Gauge {
   void subtract(Bytes amount) { value_.fetch_sub(amount, std::memory_order_relaxed); }
   Bytes now() const { return value_.load(std::memory_order_relaxed); }
   Bytes peak() const { return peak_.load(std::memory_order_relaxed); }
+  void reset_peak() { peak_.store(now(), std::memory_order_relaxed); }
 
  private:
   std::atomic<Bytes> value_{0};
@@ -46,31 +48,39 @@ class Account {
 
   // What the application was given: out of an arena, or by the driver itself, whose memory is then held.
   void served(Bytes size) {
-    served_bytes.fetch_add(size, std::memory_order_relaxed);
+    tally::add(slots_ + kServed, size);
     given(size);
   }
   void passed(Bytes size) {
-    passed_bytes.fetch_add(size, std::memory_order_relaxed);
+    tally::add(slots_ + kPassed, size);
     reserved.add(size);
     given(size);
+  }
+  // The application freed what it was given; whose memory that is, is not said.
+  void taken_back(Bytes size) {
+    live.subtract(size);
+    tally::add(slots_ + kFrees);
   }
 
   // After the driver said yes: physical memory of this process grew or shrank.
   Gauge reserved;
   // What the application asked for and has not freed.
   Gauge live;
-  std::atomic<std::uint64_t> allocations{0};
-  std::atomic<std::uint64_t> frees{0};
   // Sums over all allocations, freed or not.
-  std::atomic<Bytes> served_bytes{0};
-  std::atomic<Bytes> passed_bytes{0};
+  std::uint64_t allocations() const { return tally::sum(slots_ + kAllocations); }
+  std::uint64_t frees() const { return tally::sum(slots_ + kFrees); }
+  Bytes served_bytes() const { return tally::sum(slots_ + kServed); }
+  Bytes passed_bytes() const { return tally::sum(slots_ + kPassed); }
 
  private:
+  enum : std::size_t { kAllocations, kFrees, kServed, kPassed, kSlots };
+
   void given(Bytes size) {
     live.add(size);
-    allocations.fetch_add(1, std::memory_order_relaxed);
+    tally::add(slots_ + kAllocations);
   }
 
+  const std::size_t slots_ = tally::reserve(kSlots);
   std::atomic<Bytes> limit_{kUnlimited};
   std::atomic<Bytes> charged_{0};
 };

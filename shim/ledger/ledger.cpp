@@ -1,4 +1,4 @@
-// Who owns an address.
+// The driver's own blocks.
 #include "shim/ledger/ledger.hpp"
 
 #include <utility>
@@ -6,8 +6,6 @@
 namespace tidepool {
 
 std::optional<Record> Ledger::add(Address address, Record record) {
-  // One that is put back keeps its number.
-  if (record.number == 0) record.number = next_number_.fetch_add(1, std::memory_order_relaxed);
   Shard& home = shard(address);
   const std::lock_guard hold(home.lock);
   const auto [entry, added] = home.records.try_emplace(address.value, record);

@@ -1,10 +1,9 @@
-// Who owns an address: every block of device memory that the application holds, by its first byte.
+// The driver's own blocks that the application holds, by their first byte. Those of an arena are in its policy.
 //
 // Threading: any thread. Locks are held for a look-up only, never over a driver call.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -15,11 +14,6 @@
 
 namespace tidepool {
 
-enum class Origin {
-  arena,   // a block of the policy
-  driver,  // the driver's own block, passed through
-};
-
 enum class Kind {
   synchronous,     // cuMemAlloc: dies with its context
   stream_ordered,  // cuMemAllocAsync: outlives it
@@ -28,12 +22,8 @@ enum class Kind {
 struct Record {
   int device = 0;
   Bytes requested = 0;
-  Origin origin = Origin::driver;
   Kind kind = Kind::synchronous;
   std::uint64_t context = 0;  // CUcontext of a synchronous block
-  std::uint64_t pool = 0;     // CUmemoryPool of a stream-ordered block
-  bool of_share = false;      // taken of the share of JAX's pool
-  std::uint64_t number = 0;   // unique for the life of the process, as CU_POINTER_ATTRIBUTE_BUFFER_ID is
 };
 
 class Ledger {
@@ -55,7 +45,6 @@ class Ledger {
   Shard& shard(Address address) { return shards_[(address.value >> 9) % kShards]; }
 
   std::array<Shard, kShards> shards_;
-  std::atomic<std::uint64_t> next_number_{1};
 };
 
 }  // namespace tidepool

@@ -24,10 +24,11 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
   Device* device = out == nullptr || bytes == 0 ? nullptr : current_device();
   if (device == nullptr) return pass_on(pass);
   back_reservations();
-  Record record{.device = device->ordinal, .requested = bytes, .context = current_context()};
-  if (!serves_synchronous() || !device->has_arena())
-    return pass_allocation(*device, out, bytes, record, pass);
-  return serve(*device, out, bytes, kNoStream, record, pass);
+  const std::uint64_t context = current_context();
+  if (serves_synchronous() && device->has_arena())
+    return serve(*device, out, bytes, kNoStream, {.kind = Kind::synchronous, .context = context}, pass);
+  return pass_allocation(*device, out, bytes, {.device = device->ordinal, .requested = bytes, .context = context},
+                         pass);
 }
 
 CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t height, const Pass& pass) {
@@ -38,39 +39,27 @@ CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t
   return pass_allocation(*device, out, record.requested, record, pass);
 }
 
-CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, Record record,
+CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, const Owner& owner,
                        const Pass& pass) {
-  Request request{.size = bytes, .stream = stream, .fence_possible = !gate_.capturing()};
-  for (int fences = 0;; ++fences) {
-    const Result<Block> block = device.with_policy([&](Policy& policy) { return policy.allocate(request); });
-    if (block) {
-      record.origin = Origin::arena;
-      try {
-        enter(block.value().address, record);
-      } catch (const std::bad_alloc&) {
-        device.free_block(block.value().address, stream);
-        throw;
-      }
-      device.account.served(bytes);
-      *out = block.value().address.value;
-      return CUDA_SUCCESS;
-    }
-    switch (block.failure().reason) {
-      case Reason::needs_fence:
-        // Others may take what a fence frees: after a few rounds the arena grows instead, or fails.
-        if (fences == 3 || fence(device).waited != Waited::done) request.fence_possible = false;
-        continue;
-      case Reason::out_of_memory:
-      case Reason::limit: return refuse(device, bytes, pass);
-      default: break;
-    }
-    // Our own fault, or a driver that cannot map: its plain allocation is the way out.
-    if (!device.warned_of_arena.exchange(true))
-      log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
-                std::to_string(bytes) + " bytes (driver error " + std::to_string(block.failure().code) +
-                "); such requests are passed on to the driver");
-    return pass_allocation(device, out, bytes, record, pass);
+  const Request request{.size = bytes, .stream = stream, .owner = owner.packed(), .tag = owner.tag()};
+  Result<Block> block = device.policy().allocate(request);
+  if (!block && block.failure().reason == Reason::needs_fence) block = find_memory(device, request);
+  if (block) {
+    device.account.served(bytes);
+    gauge_of(device, owner).add(bytes);
+    *out = block.value().address.value;
+    return CUDA_SUCCESS;
   }
+  const Reason reason = block.failure().reason;
+  if (reason == Reason::out_of_memory || reason == Reason::limit) return refuse(device, bytes, pass);
+  // Our own fault, or a driver that cannot map: its plain allocation is the way out.
+  if (!device.warned_of_arena.exchange(true))
+    log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " + std::to_string(bytes) +
+              " bytes (driver error " + std::to_string(block.failure().code) +
+              "); such requests are passed on to the driver");
+  return pass_allocation(device, out, bytes,
+                         {.device = device.ordinal, .requested = bytes, .kind = owner.kind, .context = owner.context},
+                         pass);
 }
 
 // A record that is still there is of a block that ended by a way we do not see.
@@ -83,7 +72,7 @@ bool Router::take(Device& device, Bytes bytes) {
   return device.account.take(bytes) || (hand_back_cache() && device.account.take(bytes));
 }
 
-CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, Record record,
+CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
                                  const Pass& pass) {
   if (!take(device, bytes)) return refuse(device, bytes, pass);
   const CUresult result = pass_on(pass);
@@ -91,7 +80,6 @@ CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, 
     device.account.give_back(bytes);
     return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, pass) : result;
   }
-  record.origin = Origin::driver;
   enter({*out}, record);
   device.account.passed(bytes);
   return result;
@@ -110,13 +98,18 @@ CUresult Router::refuse(Device& device, Bytes bytes, const Pass& pass) {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// The books of a block that is gone; an arena keeps its own.
+// The books of a block of the arena that is gone.
+void Router::forget(Device& device, const Label& label) {
+  const Owner owner = Owner::of(label);
+  device.account.taken_back(label.requested);
+  gauge_of(device, owner).subtract(label.requested);
+  if (owner.of_share) device.pool_share.give_back(label.requested);
+}
+
+// The books of a block of the driver's that is gone.
 void Router::forget(const Record& record) {
   Device& device = device_at(record.device);
-  device.account.live.subtract(record.requested);
-  device.account.frees.fetch_add(1, std::memory_order_relaxed);
-  if (record.of_share) device.pool_share.give_back(record.requested);
-  if (record.origin == Origin::arena) return;
+  device.account.taken_back(record.requested);
   device.account.reserved.subtract(record.requested);
   device.account.give_back(record.requested);
 }
@@ -138,23 +131,19 @@ CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
   Device* device = owner_of(address);
   if (device == nullptr) return pass_free(address, pass);
   if (close_reservation(*device, address)) return CUDA_SUCCESS;
-  const std::optional<Record> record = ledger_.remove(address);
+  const std::optional<Block> block = device->policy().find(address);
   // Inside the arena, but no block begins here: the driver answers as to any wrong pointer. It may not
   // be asked about the very address, which is a mapping of ours.
-  if (!record) return CUDA_ERROR_INVALID_VALUE;
+  if (!block || block->address != address) return CUDA_ERROR_INVALID_VALUE;
   // Programs use a free as a barrier (rapidsai/rmm#1655), so it waits as the driver's may. First: a free
   // that the driver would refuse (in a host callback, after a sticky error) must leave the block alone.
-  const bool waits = !settings_.fast_free && record->kind == Kind::synchronous;
+  const bool waits = !settings_.fast_free && Owner::of(block->label).kind == Kind::synchronous;
   const WaitResult result = waits ? fence(*device) : WaitResult{Waited::impossible};
-  if (result.waited == Waited::failed) {
-    ledger_.add(address, *record);
-    return result.error;
-  }
-  forget(*record);
-  if (result.waited == Waited::done)
-    device->free_idle_block(address);
-  else
-    device->free_block(address, kNoStream);
+  if (result.waited == Waited::failed) return result.error;
+  const Result<Block> freed = result.waited == Waited::done ? device->policy().free_idle(address)
+                                                            : device->policy().free(address, kNoStream);
+  if (!freed) return CUDA_ERROR_INVALID_VALUE;
+  forget(*device, freed.value().label);
   return CUDA_SUCCESS;
 }
 

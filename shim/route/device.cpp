@@ -54,6 +54,7 @@ bool rdma_module_loaded() {
 }
 
 Result<Range> AccountedBacking::reserve(Bytes size) {
+  const std::lock_guard hold(reserve_lock_);
   const std::size_t count = range_count_.load(std::memory_order_relaxed);
   if (count == kMostRanges) return Failure{Reason::driver, CUDA_ERROR_OUT_OF_MEMORY};
   Result<Range> range = physical_.reserve(size);
@@ -71,24 +72,38 @@ bool AccountedBacking::owns(Address address) const {
   return false;
 }
 
-Status AccountedBacking::commit(Range range) {
+Status AccountedBacking::create(Address page) {
   const RelaxedCapture relaxed(gate_);
-  if (!account_.take(range.size)) return Failure{Reason::limit, CUDA_ERROR_OUT_OF_MEMORY};
-  Status status = physical_.commit(range);
-  if (status)
-    account_.reserved.add(range.size);
-  else
-    account_.give_back(range.size);
+  if (!account_.take(kPage)) return Failure{Reason::limit, CUDA_ERROR_OUT_OF_MEMORY};
+  Status status = physical_.create(page);
+  if (status) {
+    account_.reserved.add(kPage);
+    held.add(kPage);
+  } else {
+    account_.give_back(kPage);
+  }
   return status;
 }
 
-Status AccountedBacking::release(Range range) {
+Status AccountedBacking::move(Address page, Address to) {
   if (rdma_module_loaded()) return Failure{Reason::driver, CUDA_ERROR_NOT_PERMITTED};
   const RelaxedCapture relaxed(gate_);
-  Status status = physical_.release(range);
+  return physical_.move(page, to);
+}
+
+Status AccountedBacking::enable(Range range) {
+  const RelaxedCapture relaxed(gate_);
+  return physical_.enable(range);
+}
+
+Status AccountedBacking::release(Address page) {
+  if (rdma_module_loaded()) return Failure{Reason::driver, CUDA_ERROR_NOT_PERMITTED};
+  const RelaxedCapture relaxed(gate_);
+  Status status = physical_.release(page);
   if (status) {
-    account_.reserved.subtract(range.size);
-    account_.give_back(range.size);
+    account_.reserved.subtract(kPage);
+    held.subtract(kPage);
+    account_.give_back(kPage);
   }
   return status;
 }
@@ -138,27 +153,7 @@ void Device::build_arena() {
   has_policy_.store(policy_ != nullptr, std::memory_order_release);
 }
 
-void Device::free_block(Address address, StreamKey stream) { free_in_policy(address, &stream); }
-
-void Device::free_idle_block(Address address) { free_in_policy(address, nullptr); }
-
-void Device::free_in_policy(Address address, const StreamKey* stream) {
-  // Not even for want of host memory may a block of ours reach the driver's free.
-  const Result<Bytes> freed = with_policy([&](Policy& policy) -> Result<Bytes> {
-    try {
-      return stream == nullptr ? policy.free_idle(address) : policy.free(address, *stream);
-    } catch (const std::bad_alloc&) {
-      return Failure{Reason::driver, 0};
-    }
-  });
-  if (!freed)
-    log::error("device " + std::to_string(ordinal) + ": the ledger and the arena disagree on a block");
-}
-
-Snapshot Device::snapshot() {
-  if (!has_policy()) return {};
-  return with_policy([](Policy& policy) { return policy.snapshot(); });
-}
+Snapshot Device::snapshot() { return has_policy() ? policy_->snapshot() : Snapshot{}; }
 
 void Device::record_out_of_memory(report::OutOfMemory event) {
   const std::lock_guard hold(events_lock_);

@@ -1,7 +1,7 @@
 // One device as this process sees it: what it is, what is held on it, and the arena that serves it.
 //
-// Threading: the identity is constant; account has no lock; the policy is only touched through
-// with_policy(), which holds the device's lock. No driver call that waits for the device is made there.
+// Threading: any thread. The identity is constant; account has no lock; the policy and the fence of events
+// have their own.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include "shim/driver/vmm_backing.hpp"
 #include "shim/ledger/account.hpp"
 #include "shim/report/report.hpp"
+#include "shim/route/event_fence.hpp"
 #include "shim/route/gate.hpp"
 #include "shim/route/reservation.hpp"
 #include "shim/route/share.hpp"
@@ -32,8 +33,12 @@ class AccountedBacking final : public Backing {
   AccountedBacking(Backing& physical, Account& account, CaptureGate& gate)
       : physical_(physical), account_(account), gate_(gate) {}
   Result<Range> reserve(Bytes size) override;
-  Status commit(Range range) override;
-  Status release(Range range) override;
+  Status create(Address page) override;
+  Status move(Address page, Address to) override;
+  Status enable(Range range) override;
+  Status release(Address page) override;
+
+  Gauge held;
 
   // Is the address in a reserved range? Any thread, no lock.
   bool owns(Address address) const;
@@ -46,6 +51,7 @@ class AccountedBacking final : public Backing {
   Backing& physical_;
   Account& account_;
   CaptureGate& gate_;
+  std::mutex reserve_lock_;
   std::array<Range, kMostRanges> ranges_;
   std::atomic<std::size_t> range_count_{0};
 };
@@ -59,6 +65,8 @@ class Device {
   std::string name;
   Bytes total = 0;
   Account account;
+  Gauge synchronous;  // what the application has of cuMemAlloc out of the arena, bytes
+  EventFence events;
   Reservation reservation;
   PoolShare pool_share;
   std::atomic<bool> warned_of_arena{false};
@@ -70,18 +78,14 @@ class Device {
   // Has it one already?
   bool has_policy() const { return has_policy_.load(std::memory_order_acquire); }
 
-  template <typename Use>
-  auto with_policy(const Use& use) {
-    const std::lock_guard hold(lock_);
-    return use(*policy_);
-  }
+  // Requires: has_policy().
+  Policy& policy() { return *policy_; }
 
   // What the arena took when it was built.
   Bytes preallocated() const { return preallocated_; }
 
-  // Gives a block back to the arena; see Policy::free.
-  void free_block(Address address, StreamKey stream);
-  void free_idle_block(Address address);
+  // What the arena holds, bytes; its high mark is the one that the application may set back.
+  Gauge& arena_held() { return backing_.held; }
 
   // Numbers of the arena; all 0 without one.
   Snapshot snapshot();
@@ -95,7 +99,6 @@ class Device {
 
  private:
   void build_arena();
-  void free_in_policy(Address address, const StreamKey* stream);
 
   const Settings& settings_;
   std::mutex build_lock_;
@@ -103,7 +106,6 @@ class Device {
   Bytes preallocated_ = 0;
   VmmBacking physical_;
   AccountedBacking backing_;
-  std::mutex lock_;
   std::unique_ptr<Policy> policy_;
   std::atomic<bool> has_policy_{false};
   mutable std::mutex events_lock_;

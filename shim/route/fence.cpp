@@ -1,5 +1,7 @@
-// Waiting for the device: before memory is reused that earlier work may still touch, and before cache
-// is handed back. No lock is held over the wait: a host callback of the application may need one.
+// What the device has to finish before memory is reused or handed back. No lock is held over a wait: a host
+// callback of the application may need one.
+#include <algorithm>
+
 #include "shim/route/router.hpp"
 
 namespace tidepool {
@@ -16,11 +18,46 @@ Router::WaitResult Router::wait_for_devices() {
 }
 
 Router::WaitResult Router::fence(Device& device) {
-  const Fence opened = device.with_policy([](Policy& policy) { return policy.open_fence(); });
+  const Fence opened = device.policy().open_fence();
   const WaitResult result = wait_for_devices();
-  if (result.waited == Waited::done)
-    device.with_policy([&](Policy& policy) { policy.close_fence(opened); });
+  if (result.waited == Waited::done) device.policy().close_fence(opened);
   return result;
+}
+
+// Without waiting. A driver without events for whole contexts can only be waited for.
+EventFence::Progress Router::advance_fence(Device& device) {
+  {
+    const CaptureGate::Passage passage(gate_);
+    if (passage.capturing()) return EventFence::Progress::impossible;
+    std::vector<CUcontext> contexts = contexts_.all();
+    CUcontext current = nullptr;
+    if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != nullptr &&
+        std::find(contexts.begin(), contexts.end(), current) == contexts.end())
+      contexts.push_back(current);
+    const auto [progress, fence] = device.events.advance(contexts, [&] { return device.policy().open_fence(); });
+    if (progress == EventFence::Progress::done) device.policy().close_fence(fence);
+    if (progress != EventFence::Progress::impossible) return progress;
+  }
+  return fence(device).waited == Waited::done ? EventFence::Progress::done : EventFence::Progress::impossible;
+}
+
+// Memory that completed fences free goes before growth, growth before a wait, a wait before a refusal: a
+// wait can be for a kernel that this very thread is about to launch for another's sake (NCCL).
+Result<Block> Router::find_memory(Device& device, Request request) {
+  request.fence_possible = !gate_.capturing();
+  bool waited = false;
+  // Others may take what a fence frees; after a few rounds the answer stands.
+  for (int round = 0;; ++round) {
+    Result<Block> block = device.policy().allocate(request);
+    if (block || block.failure().reason != Reason::needs_fence) return block;
+    if (round < kMostFences && advance_fence(device) == EventFence::Progress::done) continue;
+    request.fence_possible = false;
+    block = device.policy().allocate(request);
+    const bool short_of_memory = !block && (block.failure().reason == Reason::out_of_memory ||
+                                            block.failure().reason == Reason::limit);
+    if (!short_of_memory || waited || fence(device).waited != Waited::done) return block;
+    request.fence_possible = waited = true;
+  }
 }
 
 // For a driver that has run out: everything that is cached, on every device. False: there was nothing.
@@ -31,7 +68,7 @@ bool Router::hand_back_cache() {
     if (held.cached + held.in_limbo == 0) continue;
     // Where nobody may wait (a capture), what earlier fences freed can still go.
     fence(*device);
-    handed_back += device->with_policy([](Policy& policy) { return policy.trim(0); });
+    handed_back += device->policy().trim(0);
   }
   return handed_back > 0;
 }

@@ -9,17 +9,35 @@ CUresult Router::context_created(const CUcontext* context, int device, bool prim
   return result;
 }
 
+Router::Belongings Router::belongings_of(CUcontext context) {
+  Belongings found;
+  const auto value = reinterpret_cast<std::uint64_t>(context);
+  for (const auto& device : devices()) {
+    if (!device->has_policy()) continue;
+    device->policy().each_live([&](const Block& block) {
+      const Owner owner = Owner::of(block.label);
+      if (owner.kind == Kind::synchronous && owner.context == value)
+        found.blocks.emplace_back(device.get(), block);
+    });
+  }
+  found.records = ledger_.remove_context(value);
+  return found;
+}
+
 // A context takes its cuMemAlloc blocks with it (cuda.h, cuCtxDestroy); stream-ordered ones live on. Its
 // streams are gone too, and their handles may come back: what they had cached is fenced.
-void Router::bury(CUcontext context, const Blocks& blocks) {
+void Router::bury(CUcontext context, const Belongings& belongings) {
   gate_.end_all(context);
   streams_.clear();
-  for (const auto& [address, record] : blocks) {
-    forget(record);
-    if (record.origin == Origin::arena) device_at(record.device).free_block(address, kNoStream);
-  }
-  for (const auto& device : devices())
+  lanes_.forget();
+  for (const auto& [address, record] : belongings.records) forget(record);
+  for (const auto& [device, block] : belongings.blocks)
+    if (const Result<Block> freed = device->policy().free(block.address, kNoStream))
+      forget(*device, freed.value().label);
+  for (const auto& device : devices()) {
+    device->events.forget(context);
     if (device->has_policy()) fence(*device);
+  }
 }
 
 // All is taken out before the call: a fence of another thread must not enter a dead context, and the
@@ -35,14 +53,14 @@ CUresult Router::primary_context_reset(int device, const Pass& pass) {
 
 CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context,
                              const Pass& pass) {
-  const Blocks blocks = ledger_.remove_context(reinterpret_cast<std::uint64_t>(context));
+  const Belongings belongings = belongings_of(context);
   const CUresult result = pass();
   if (result == CUDA_SUCCESS) {
-    bury(context, blocks);
+    bury(context, belongings);
     return result;
   }
   if (entry) contexts_.add(*entry);
-  for (const auto& [address, record] : blocks) ledger_.add(address, record);
+  for (const auto& [address, record] : belongings.records) ledger_.add(address, record);
   return result;
 }
 
@@ -55,7 +73,7 @@ CUresult Router::primary_context_released(int device, const Pass& pass) {
       active != 0)
     return result;
   if (const std::optional<Contexts::Entry> entry = contexts_.take_primary(device))
-    bury(entry->context, ledger_.remove_context(reinterpret_cast<std::uint64_t>(entry->context)));
+    bury(entry->context, belongings_of(entry->context));
   return result;
 }
 

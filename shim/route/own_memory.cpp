@@ -37,10 +37,9 @@ void Router::end_use(Mappings::Id id) {
   const std::optional<Physical> ended = mappings_.end_use(id);
   if (!ended) return;
   Account& account = device_at(ended->device).account;
-  account.live.subtract(ended->size);
+  account.taken_back(ended->size);
   account.reserved.subtract(ended->size);
   account.give_back(ended->size);
-  account.frees.fetch_add(1, std::memory_order_relaxed);
 }
 
 CUresult Router::release(CUmemGenericAllocationHandle handle, const Pass& pass) {

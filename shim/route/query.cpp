@@ -13,23 +13,24 @@ constexpr CUdeviceptr kNobody = 1;
 
 // What the attribute is for an arena's block, where the driver would speak of the mapping below it.
 // False: the driver's answer stands.
-bool answer(CUpointer_attribute attribute, Address begin, const Record& record, void* data) {
+bool answer(CUpointer_attribute attribute, const Block& block, void* data) {
+  const Owner owner = Owner::of(block.label);
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *static_cast<CUdeviceptr*>(data) = begin.value; return true;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *static_cast<CUdeviceptr*>(data) = block.address.value; return true;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *static_cast<std::size_t*>(data) = record.requested; return true;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *static_cast<std::size_t*>(data) = block.label.requested; return true;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-      *static_cast<unsigned long long*>(data) = record.number;
+      *static_cast<unsigned long long*>(data) = block.label.number;
       return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *static_cast<unsigned long long*>(data) = 0; return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      *static_cast<CUmemoryPool*>(data) = reinterpret_cast<CUmemoryPool>(record.pool);
+      *static_cast<CUmemoryPool*>(data) = owner.pool == nullptr ? nullptr : owner.pool->handle;
       return true;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      if (record.kind != Kind::synchronous) return false;
-      *static_cast<CUcontext*>(data) = reinterpret_cast<CUcontext>(record.context);
+      if (owner.kind != Kind::synchronous) return false;
+      *static_cast<CUcontext*>(data) = reinterpret_cast<CUcontext>(owner.context);
       return true;
     default: return false;
   }
@@ -37,15 +38,12 @@ bool answer(CUpointer_attribute attribute, Address begin, const Record& record, 
 
 }  // namespace
 
-std::optional<Router::Found> Router::find(Address inside) {
+std::optional<Block> Router::find(Address inside) {
   Device* device = owner_of(inside);
-  if (device == nullptr) return std::nullopt;
-  const std::optional<Block> block = device->with_policy([&](Policy& policy) { return policy.find(inside); });
-  if (!block) return std::nullopt;
-  const std::optional<Record> record = ledger_.find(block->address);
+  if (device == nullptr || !device->has_policy()) return std::nullopt;
+  const std::optional<Block> block = device->policy().find(inside);
   // The rest of its last granule is nobody's.
-  if (!record || inside.value - block->address.value >= record->requested) return std::nullopt;
-  return Found{block->address, *record};
+  return block && inside - block->address < block->label.requested ? block : std::nullopt;
 }
 
 CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
@@ -54,9 +52,8 @@ CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
   if (result != CUDA_SUCCESS || free == nullptr || devices().empty()) return result;
   Device* device = current_device();
   if (device == nullptr || !device->has_arena()) return result;
-  // What an allocation could get now: the arena's own free memory counts, a limit caps.
-  const Snapshot held = device->snapshot();
-  const Bytes own_free = held.cached + held.in_limbo;
+  // What an allocation could get now: the arena's own free pages count, a limit caps.
+  const Bytes own_free = device->snapshot().free_pages;
   const Bytes limit = device->account.limit();
   const Bytes used = device->account.reserved.now();
   Bytes could_get = Bytes{*free} + own_free;
@@ -67,32 +64,32 @@ CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
 
 CUresult Router::address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer, const Pass& pass) {
   if (owner_of({pointer}) == nullptr) return pass();
-  const std::optional<Found> found = find({pointer});
+  const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_NOT_FOUND;
-  if (base != nullptr) *base = found->begin.value;
-  if (size != nullptr) *size = found->record.requested;
+  if (base != nullptr) *base = found->address.value;
+  if (size != nullptr) *size = found->label.requested;
   return CUDA_SUCCESS;
 }
 
 CUresult Router::pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
                                    const Pass& pass) {
   if (owner_of({pointer}) == nullptr) return pass();
-  const std::optional<Found> found = find({pointer});
+  const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_INVALID_VALUE;
-  if (data != nullptr && answer(attribute, found->begin, found->record, data)) return CUDA_SUCCESS;
+  if (data != nullptr && answer(attribute, *found, data)) return CUDA_SUCCESS;
   return pass();
 }
 
 CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
                                     CUdeviceptr pointer, const Pass& pass) {
   if (owner_of({pointer}) == nullptr || attributes == nullptr || data == nullptr) return pass();
-  const std::optional<Found> found = find({pointer});
+  const std::optional<Block> found = find({pointer});
   // A hole answers as an address of nobody does.
   if (!found) return driver.cuPointerGetAttributes(count, attributes, data, kNobody);
   const CUresult result = pass();
   if (result != CUDA_SUCCESS) return result;
   for (unsigned i = 0; i < count; ++i)
-    if (data[i] != nullptr) answer(attributes[i], found->begin, found->record, data[i]);
+    if (data[i] != nullptr) answer(attributes[i], *found, data[i]);
   return result;
 }
 
@@ -100,11 +97,11 @@ CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attribu
 // driver says; what helps them is named.
 CUresult Router::set_pointer_attribute(CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass) {
   if (owner_of({pointer}) == nullptr) return pass();
-  const std::optional<Found> found = find({pointer});
+  const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = pass();
   if (result != CUDA_SUCCESS && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
-      found->record.kind == Kind::synchronous)
+      Owner::of(found->label).kind == Kind::synchronous)
     log::warn(
         "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS cannot be set on memory of the arena; set "
         "TIDEPOOL_BACKING=native");

@@ -24,13 +24,15 @@ class Reservation {
  public:
   explicit Reservation(Backing& backing) : backing_(backing) {}
 
-  // Requires: none was opened before; the device's lock, as reserve() wants it. The addresses, or nothing.
+  // Requires: none was opened before. The addresses, or nothing.
   std::optional<Address> open(Bytes size);
   // The program frees `address`. Unused: nothing is left to do, the addresses stay empty for good.
   // Backed: the caller waits for the device, then calls release().
   enum class Closed { not_this, unused, backed };
   Closed close(Address address);
   void release();
+  // False: it is not there. No lock.
+  bool may_be_at(Address address) const { return begin_.load(std::memory_order_acquire) == address.value; }
   // The opening thread calls something else: memory goes under the addresses, for good.
   // Failure: the device had none.
   Status back();
@@ -41,11 +43,14 @@ class Reservation {
   }
 
  private:
+  void release_first(Bytes size);
+
   enum class State { none, pending, backed, refused };
 
   Backing& backing_;
   std::mutex lock_;
   Range range_;
+  std::atomic<std::uint64_t> begin_{0};
   std::thread::id opener_;
   std::atomic<State> state_{State::none};
   std::atomic<Bytes> unbacked_{0};

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,6 +17,8 @@
 #include "shim/route/contexts.hpp"
 #include "shim/route/device.hpp"
 #include "shim/route/gate.hpp"
+#include "shim/route/lanes.hpp"
+#include "shim/route/owner.hpp"
 #include "shim/route/pass.hpp"
 #include "shim/route/streams.hpp"
 
@@ -36,13 +37,17 @@ class Router {
   CUresult free(CUdeviceptr pointer, const Pass& pass);
 
   // Stream-ordered family (stream_ordered.cpp). `pool` is null for the device's current pool.
-  CUresult allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
-                          bool per_thread_stream, const Pass& pass);
-  CUresult free_async(CUdeviceptr pointer, CUstream stream, bool per_thread_stream, const Pass& pass);
+  CUresult allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, const StreamName& stream,
+                          const Pass& pass);
+  CUresult free_async(CUdeviceptr pointer, const StreamName& stream, const Pass& pass);
   CUresult destroy_stream(CUstream stream, const Pass& pass);
+
+  // Pools (pool.cpp)
   CUresult pool_created(const CUmemoryPool* pool, const CUmemPoolProps* properties, const Pass& pass);
   CUresult pool_destroyed(CUmemoryPool pool, const Pass& pass);
   CUresult pool_shared(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count, const Pass& pass);
+  CUresult pool_chosen(const Pass& pass);
+  CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, const Pass& pass);
   CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value, const Pass& pass);
   CUresult trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass);
 
@@ -84,6 +89,7 @@ class Router {
   const std::vector<std::unique_ptr<Device>>& devices() const;
 
  private:
+  static constexpr int kMostFences = 3;
   enum class Waited { done, impossible, failed };
   struct WaitResult {
     Waited waited;
@@ -91,43 +97,50 @@ class Router {
   };
 
   // allocation.cpp
-  CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, Record record,
+  CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, const Owner& owner,
                  const Pass& pass);
-  CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, Record record, const Pass& pass);
+  CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record, const Pass& pass);
   CUresult pass_free(Address address, const Pass& pass);
   CUresult refuse(Device& device, Bytes bytes, const Pass& pass);
   void enter(Address address, const Record& record);
   void forget(const Record& record);
+  void forget(Device& device, const Label& label);
+  static Gauge& gauge_of(Device& device, const Owner& owner) {
+    return owner.pool != nullptr ? owner.pool->used : device.synchronous;
+  }
   void end_use(Mappings::Id id);  // own_memory.cpp
   bool touches_arena(CUdeviceptr at, std::size_t size);
 
-  // lifetime.cpp
-  using Blocks = std::vector<std::pair<Address, Record>>;
-  void bury(CUcontext context, const Blocks& blocks);
+  // lifetime.cpp: what a context takes with it; `records` have left the ledger.
+  struct Belongings {
+    std::vector<std::pair<Device*, Block>> blocks;
+    std::vector<std::pair<Address, Record>> records;
+  };
+  Belongings belongings_of(CUcontext context);
+  void bury(CUcontext context, const Belongings& belongings);
   CUresult end_context(const std::optional<Contexts::Entry>& entry, CUcontext context, const Pass& pass);
 
   // query.cpp: the live arena block that holds an address.
-  struct Found {
-    Address begin;
-    Record record;
-  };
-  std::optional<Found> find(Address inside);
+  std::optional<Block> find(Address inside);
 
   // fence.cpp
   WaitResult wait_for_devices();
   WaitResult fence(Device& device);
+  EventFence::Progress advance_fence(Device& device);
+  Result<Block> find_memory(Device& device, Request request);
   bool hand_back_cache();
 
   // stream_ordered.cpp
-  std::optional<Address> open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, CUstream stream);
+  Lane* find_lane(const StreamName& name);
+  Pool* served_pool(Lane& lane, CUmemoryPool pool);
+  std::optional<Address> open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, StreamKey key);
   void back_reservations();
   CUresult refuse_beyond_share(Device& device, Bytes bytes, const Pass& pass);
   bool close_reservation(Device& device, Address address);
   Device* device_of(CUstream stream);
-  bool is_capturing(CUstream stream, bool per_thread_stream);
-  // The pool that `pool` stands for, if the device's arena serves it.
-  std::optional<CUmemoryPool> served_pool(CUmemoryPool pool, const Device& device);
-  Device* server_of(CUmemoryPool pool);
+  bool is_capturing(const StreamName& name);
+
+  Pool* books_of(CUmemoryPool pool);  // pool.cpp
 
   Device* current_device();
   Device& device_at(int ordinal) { return *devices_[static_cast<std::size_t>(ordinal)]; }
@@ -143,18 +156,15 @@ class Router {
   Contexts contexts_;
   CaptureGate gate_;
   LiveStreams streams_;
+  Lanes lanes_;
+  Pools pools_;
 
   std::mutex devices_lock_;
   std::vector<std::unique_ptr<Device>> devices_;  // constant once devices_ready_
   std::atomic<bool> devices_ready_{false};
 
-  // The device whose arena serves a pool of the application's; kNotServed for one that stays the
-  // driver's. The default pools are not in it until one is refused.
-  static constexpr int kNotServed = -1;
   // XLA's first request is a reservation only where it was us who chose its allocator.
   std::atomic<bool> reservation_may_come_;
-  std::mutex pools_lock_;
-  std::map<CUmemoryPool, int> pools_;
 };
 
 }  // namespace tidepool

@@ -14,15 +14,15 @@ namespace tidepool {
 
 class PoolShare {
  public:
-  void set(Bytes size) { account_.set_limit(size); }
-  bool limited() const { return account_.limit() != kUnlimited; }
-  Bytes size() const { return account_.limit(); }
+  void set(Bytes size) { share_.set_limit(size); }
+  bool limited() const { return share_.limit() != kUnlimited; }
+  Bytes size() const { return share_.limit(); }
   // As Account: `size` of the share, or nothing and false.
-  bool take(Bytes size) { return account_.take(size); }
-  void give_back(Bytes size) { account_.give_back(size); }
+  bool take(Bytes size) { return share_.take(size); }
+  void give_back(Bytes size) { share_.give_back(size); }
 
  private:
-  Account account_;
+  Account share_;
 };
 
 }  // namespace tidepool

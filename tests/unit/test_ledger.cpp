@@ -59,14 +59,6 @@ TEST_CASE("a removed record is gone, and a context takes only its own synchronou
   CHECK(!ledger.remove({1536}));
 }
 
-TEST_CASE("every block has a number of its own, also at a reused address") {
-  Ledger ledger;
-  ledger.add({512}, {});
-  const auto first = ledger.remove({512})->number;
-  ledger.add({512}, {});
-  CHECK(ledger.find({512})->number != first);
-}
-
 TEST_CASE("physical memory ends with the last of its handle and its mappings, in any order") {
   constexpr std::uint64_t kHandle = 9;
   for (const bool release_first : {true, false}) {

@@ -20,16 +20,23 @@ class CountingBacking final : public Backing {
     return region;
   }
 
-  Status commit(Range range) override {
-    if (held_ + range.size > capacity_) return Failure{Reason::out_of_memory, 2};
-    held_ += range.size;
+  Status create(Address) override {
+    if (held_ + kPage > capacity_) return Failure{Reason::out_of_memory, 2};
+    held_ += kPage;
     held_peak_ = std::max(held_peak_, held_);
     ++operations_;
     return Done{};
   }
 
-  Status release(Range range) override {
-    held_ -= range.size;
+  Status move(Address, Address) override {
+    operations_ += 2;  // mapped here, unmapped there
+    return Done{};
+  }
+
+  Status enable(Range) override { return Done{}; }
+
+  Status release(Address) override {
+    held_ -= kPage;
     ++operations_;
     return Done{};
   }

@@ -1,0 +1,48 @@
+// The memory pools that arenas stand for: a device's default pool, and plain ones the application makes. To
+// the driver they are empty, so what it says of them is added to.
+//
+// Threading: any thread. A Pool outlives its handle: its last block may be freed later.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "shim/driver/driver.hpp"
+#include "shim/ledger/account.hpp"
+
+namespace tidepool {
+
+struct Pool {
+  CUmemoryPool handle = nullptr;
+  int device = 0;
+  bool served = false;    // by the device's arena; else by the driver
+  bool by_default = false;
+  Gauge used;  // what the application asked of it and has not freed, bytes
+};
+
+class Pools {
+ public:
+  // The books of `handle`, made at the first question; null stands for the device's current pool. Null: it is
+  // not a pool of this device, or the driver does not say.
+  Pool* find(CUmemoryPool handle, int device);
+
+  // The application made a pool; `served` says whether an arena can stand for it.
+  void created(CUmemoryPool handle, int device, bool served);
+  void destroyed(CUmemoryPool handle);
+  // From here on the driver serves it.
+  void leave_to_driver(CUmemoryPool handle, int device);
+
+  // What all pools of a device but its default one have in use.
+  Bytes used_by_others(int device);
+
+ private:
+  Pool& add(CUmemoryPool handle, int device, bool served);
+
+  std::mutex lock_;
+  std::map<CUmemoryPool, Pool*> pools_;
+  std::vector<std::unique_ptr<Pool>> all_;
+};
+
+}  // namespace tidepool
