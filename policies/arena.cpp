@@ -147,7 +147,10 @@ Result<Piece*> Arena::Growth::finish() {
   if (const Status done = arena_.backing_.enable({begin_, filled()}); !done) {
     // A driver that neither enables nor unmaps keeps the memory: it is counted, and nobody's.
     for (Address page = begin_; page < at_; page = page + kPage)
-      if (arena_.backing_.release(page)) arena_.reserved_ -= kPage;
+      if (arena_.backing_.release(page))
+        arena_.reserved_ -= kPage;
+      else
+        arena_.lost_ += kPage;
     region_.next = at_;  // these addresses had memory once
     region_.last = nullptr;
     return done.failure();
@@ -182,7 +185,7 @@ std::optional<std::string> Arena::audit() const {
     mapped += piece.size;
   });
   if (fault) return fault;
-  if (mapped != reserved_) return "arena: the pieces do not tile what is reserved";
+  if (mapped + lost_ != reserved_) return "arena: the pieces do not tile what is reserved";
   if (reserved_ > reserved_peak_) return "arena: reserved exceeds its peak";
   return std::nullopt;
 }

@@ -110,6 +110,7 @@ class Arena {
   PieceStore store_;
   Bytes reserved_ = 0;
   Bytes reserved_peak_ = 0;
+  Bytes lost_ = 0;  // of reserved_: what the driver neither enabled nor took back
 };
 
 }  // namespace tidepool

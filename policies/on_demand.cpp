@@ -62,8 +62,12 @@ Result<Block> OnDemand::allocate_slowly(const Request& request, Shape shape, Str
   if (own.key() != request.stream.value) return Failure{Reason::invalid};  // the stream died under the call
   arena_.prepare();
   blocks_.prepare(1);
+  const Bytes peak = live_peak_;
   const Result<Piece*> piece = take_slowly({shape, own, request.fence_possible});
-  if (!piece) return piece.failure();
+  if (!piece) {
+    live_peak_ = peak;  // a program that tries how much it can get has not got it
+    return piece.failure();
+  }
   const std::lock_guard hold_cache(own.cache.lock);
   const Block block = hand_out(piece.value(), request, own);
   blocks_.insert(piece.value());
@@ -72,15 +76,13 @@ Result<Block> OnDemand::allocate_slowly(const Request& request, Shape shape, Str
 
 Result<Block> OnDemand::free(Address address, StreamKey stream) {
   Piece* piece = blocks_.find(address.value);
-  if (piece == nullptr || address.value == 0 || !piece->claim(address, State::live))
-    return Failure{Reason::unknown_block};
+  if (piece == nullptr || address.value == 0 || !piece->claim(address)) return Failure{Reason::unknown_block};
   return give_up(piece, stream, false);
 }
 
 Result<Block> OnDemand::free_idle(Address address) {
   Piece* piece = blocks_.find(address.value);
-  if (piece == nullptr || address.value == 0 || !piece->claim(address, State::live))
-    return Failure{Reason::unknown_block};
+  if (piece == nullptr || address.value == 0 || !piece->claim(address)) return Failure{Reason::unknown_block};
   return give_up(piece, kNoStream, true);
 }
 
@@ -226,20 +228,17 @@ void OnDemand::forget_stream(StreamKey key) {
 
 std::optional<Block> OnDemand::find(Address address) const {
   // Most questions are about the first byte; those take no lock.
-  if (const Piece* piece = address.value == 0 ? nullptr : blocks_.find(address.value)) {
-    const Block block = block_of(*piece);
-    return piece->state() == State::live && block.address == address ? std::optional(block) : std::nullopt;
-  }
+  if (Piece* piece = address.value == 0 ? nullptr : blocks_.find(address.value))
+    return piece->if_live(address, block_of);
   const std::lock_guard hold(lock_);
-  const Piece* piece = arena_.find(address);
-  if (piece == nullptr || piece->state() != State::live) return std::nullopt;
-  return block_of(*piece);
+  Piece* piece = arena_.find(address);
+  return piece == nullptr ? std::nullopt : piece->if_live(piece->address(), block_of);
 }
 
 void OnDemand::each_live(const std::function<void(const Block&)>& visit) const {
   const std::lock_guard hold(lock_);
-  arena_.each([&](const Piece& piece) {
-    if (piece.state() == State::live) visit(block_of(piece));
+  arena_.each([&](Piece& piece) {
+    if (const auto block = piece.if_live(piece.address(), block_of)) visit(*block);
   });
 }
 

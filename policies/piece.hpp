@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "policies/policy.hpp"
@@ -23,6 +25,7 @@ enum class State : std::uint64_t {
   live,    // the caller's
   cached,  // in a stream's cache
   limbo,   // waits for a fence
+  shown,   // live, and held by a thread that reads it
   taken,   // between two of the above, held by one thread
 };
 
@@ -39,11 +42,24 @@ struct Piece {
   void place(Address at, State state) {
     word.store(at.value | static_cast<std::uint64_t>(state), std::memory_order_release);
   }
-  // Takes the piece from `from`, if it lies at `at` in that state. Any thread.
-  bool claim(Address at, State from) {
-    std::uint64_t expected = at.value | static_cast<std::uint64_t>(from);
-    return word.compare_exchange_strong(expected, at.value | static_cast<std::uint64_t>(State::taken),
-                                        std::memory_order_acq_rel);
+  // Takes a live piece, if it lies at `at`. Any thread.
+  bool claim(Address at, State as = State::taken) {
+    for (;;) {
+      std::uint64_t expected = at.value | static_cast<std::uint64_t>(State::live);
+      if (word.compare_exchange_strong(expected, at.value | static_cast<std::uint64_t>(as),
+                                       std::memory_order_acq_rel, std::memory_order_acquire))
+        return true;
+      if (expected != (at.value | static_cast<std::uint64_t>(State::shown))) return false;
+      std::this_thread::yield();
+    }
+  }
+  // What `read` says of the piece, while nobody can free it; nothing if it is not live at `at`. Any thread.
+  template <typename Read>
+  auto if_live(Address at, Read read) -> std::optional<decltype(read(*this))> {
+    if (!claim(at, State::shown)) return std::nullopt;
+    auto answer = read(*this);
+    become(State::live);
+    return answer;
   }
 
   static constexpr std::uint64_t kStateMask = kGranule - 1;

@@ -1,6 +1,6 @@
 // A Backing without a device that holds the engine to the interface's rules: it fails the test when a
 // page is put where one was before, or one is moved or released that is not there.
-// It refuses what a test tells it to: by capacity, or the n-th call.
+// It refuses what a test tells it to: by capacity, by limit, every move, or some calls from the n-th on.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class CheckedBacking final : public Backing {
   Status move(Address page, Address to) override {
     check(pages_.count(page) != 0, "move: no page");
     check_fresh(to);
-    if (refused()) return Failure{Reason::driver, 999};
+    if (refused() || refuse_moves) return Failure{Reason::driver, 999};
     pages_.erase(page);
     map(to);
     ++move_count;
@@ -87,8 +87,10 @@ class CheckedBacking final : public Backing {
   Bytes capacity;
   Bytes limit = kUnlimited;
   Bytes largest_reservation = kUnlimited;
-  std::int64_t refuse_call = -1;  // counts down: 0 refuses the next call once; negative: never
-  Bytes reserved = 0;             // addresses
+  std::int64_t refuse_call = -1;  // counts down: 0 refuses the next call; negative: never
+  std::int64_t refusals = 1;      // then so many calls in a row
+  bool refuse_moves = false;
+  Bytes reserved = 0;  // addresses
   int create_count = 0;
   int move_count = 0;
   int release_count = 0;
@@ -106,7 +108,12 @@ class CheckedBacking final : public Backing {
     pages_[page] = false;
     used_.insert(page.value);
   }
-  bool refused() { return refuse_call >= 0 && refuse_call-- == 0; }
+  bool refused() {
+    if (refuse_call < 0) return false;
+    if (refuse_call > 0) return --refuse_call, false;
+    if (--refusals <= 0) refuse_call = -1;
+    return true;
+  }
 
   Address next_{Bytes{0x7000} << 32};
   Bytes held_ = 0;

@@ -1,45 +1,16 @@
-// What is particular to on_demand and preallocated: when memory grows, when a fence is asked for, and
-// what happens when the device or the host has no more. (tests/conformance holds for every policy.)
-#include <catch2/catch.hpp>
+// The order in which on_demand looks for memory, and when it asks for a fence. How memory then grows is
+// test_growth.cpp. (tests/conformance holds for every policy.)
+#include <algorithm>
+#include <vector>
 
-#include "policies/catalogue.hpp"
-#include "policies/on_demand.hpp"
-#include "tests/unit/policies/checked_backing.hpp"
-#include "tests/unit/policies/failing_new.hpp"
+#include "tests/unit/policies/engine.hpp"
 
 using namespace tidepool;
-using tidepool::testing::CheckedBacking;
+using namespace tidepool::testing;
 
-namespace {
+// A size that was asked for twice waits in the stream's cache when it is freed, whole.
 
-constexpr StreamKey kOne{1};
-constexpr StreamKey kTwo{2};
-
-struct Fixture {
-  CheckedBacking backing;
-  OnDemand policy{PolicyConfig{8 * kGiB, 0}, backing};
-
-  Address get(Bytes size, StreamKey stream = kOne) {
-    const auto block = policy.allocate({size, stream});
-    REQUIRE(block);
-    return block.value().address;
-  }
-  void put(Address address, StreamKey stream = kOne) { REQUIRE(policy.free(address, stream)); }
-  Reason refusal(Bytes size, StreamKey stream = kOne, bool fence_possible = true) {
-    const auto block = policy.allocate({size, stream, fence_possible});
-    REQUIRE_FALSE(block);
-    return block.failure().reason;
-  }
-  ~Fixture() {
-    const auto fault = policy.audit();
-    INFO(fault.value_or(""));
-    CHECK_FALSE(fault);
-  }
-};
-
-}  // namespace
-
-TEST_CASE_METHOD(Fixture, "a loop gets the same addresses whatever the order of its frees") {
+TEST_CASE_METHOD(Engine, "a loop gets the same addresses whatever the order of its frees") {
   std::vector<Address> first;
   for (int i = 0; i < 6; ++i) first.push_back(get(kMiB));
   for (const std::vector<std::size_t>& order :
@@ -49,7 +20,7 @@ TEST_CASE_METHOD(Fixture, "a loop gets the same addresses whatever the order of 
   }
 }
 
-TEST_CASE_METHOD(Fixture, "on a miss a stream's cached blocks are joined and cut anew, without growth") {
+TEST_CASE_METHOD(Engine, "on a miss a stream's cached blocks are joined and cut anew, without growth") {
   std::vector<Address> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(get(kMiB));
   for (const Address& block : blocks) put(block);
@@ -58,7 +29,29 @@ TEST_CASE_METHOD(Fixture, "on a miss a stream's cached blocks are joined and cut
   CHECK(backing.held() == held);
 }
 
-TEST_CASE_METHOD(Fixture, "a block may join a stream's own memory with what is free for everybody") {
+TEST_CASE_METHOD(Engine, "free memory is taken before the stream's cache is taken apart") {
+  const Address cached = get(2 * kMiB);
+  get(2 * kMiB);
+  const Address other = get(4 * kMiB);
+  put(cached);
+  put_idle(other);
+  CHECK(get(kMiB) == other);
+  CHECK(get(2 * kMiB) == cached);
+}
+
+TEST_CASE_METHOD(Engine, "what all streams cached before a closed fence serves before memory grows") {
+  std::vector<Address> blocks;
+  for (Bytes i = 0; i < 8; ++i)
+    for (int twice = 0; twice < 2; ++twice) blocks.push_back(get(kMiB, StreamKey{10 + i}));
+  for (Bytes i = 0; i < 16; ++i) put(blocks[i], StreamKey{10 + i / 2});
+  const Bytes held = backing.held();
+  CHECK(policy.snapshot().largest_free < 16 * kMiB - kGranule);
+  fence();
+  CHECK(get(16 * kMiB - kGranule, kOne, false) == blocks[0]);
+  CHECK(backing.held() == held);
+}
+
+TEST_CASE_METHOD(Engine, "a block may join a stream's own memory with what is free for everybody") {
   const Address own = get(3 * kMiB);
   put(own);
   REQUIRE(backing.held() == 4 * kMiB);
@@ -66,107 +59,180 @@ TEST_CASE_METHOD(Fixture, "a block may join a stream's own memory with what is f
   CHECK(backing.held() == 4 * kMiB);
 }
 
-TEST_CASE_METHOD(Fixture, "little more than the peak is grown before a fence, and no more than that") {
-  const Address block = get(256 * kMiB);
+TEST_CASE_METHOD(Engine, "memory of the stream on both sides of everybody's makes one block") {
+  std::vector<Address> blocks;
+  for (Bytes i = 0; i < 4; ++i) blocks.push_back(get((4 + i) * kMiB));
+  get(2 * kMiB);
+  put_idle(blocks[1]);
+  put(blocks[0]);
+  fence();  // the outer ones are of different epochs, so they wait apart
+  put(blocks[2]);
+  const Bytes held = backing.held();
+  CHECK(get(15 * kMiB) == blocks[0]);
+  CHECK(backing.held() == held);
+}
+
+TEST_CASE_METHOD(Engine, "the better fit of what the stream freed and what is everybody's is taken") {
+  const Address wide = get(6 * kMiB);
+  get(kMiB);
+  const Address narrow = get(5 * kMiB);
+  get(kMiB);
+  SECTION("the stream's own is narrower") {
+    put_idle(wide);
+    put(narrow);
+    CHECK(get(4 * kMiB) == narrow);
+  }
+  SECTION("everybody's is narrower") {
+    put_idle(narrow);
+    put(wide);
+    CHECK(get(4 * kMiB) == narrow);
+  }
+}
+
+TEST_CASE_METHOD(Engine, "of two equal fits the stream's own is taken, which serves nobody else") {
+  const Address everybodys = get(5 * kMiB);
+  get(kMiB);
+  const Address own = get(5 * kMiB + 1);  // another size, so that it is not kept whole
+  get(kMiB);
+  put_idle(everybodys);
+  put(own);
+  CHECK(get(5 * kMiB - kGranule) == everybodys);  // the better fit
+  CHECK(get(5 * kMiB + kGranule - kGranule / 2) == own);
+}
+
+TEST_CASE_METHOD(Engine, "small blocks go among small ones though a large one's rest fits better") {
+  get(kLarge + kMiB);  // 1 MiB of its last page is free
+  const Address small = get(7 * kMiB);
+  get(8 * kMiB);
+  put_idle(small);
+  CHECK(get(kMiB) == small);
+}
+
+TEST_CASE_METHOD(Engine, "the rest of a large block's last page serves before memory grows") {
+  const Address large = get(kLarge + kMiB);
+  const Bytes held = backing.held();
+  CHECK(get(kMiB) == large + (kLarge + kMiB));
+  CHECK(backing.held() == held);
+}
+
+TEST_CASE_METHOD(Engine, "a large block lies among small ones before memory grows") {
+  const Address block = get(10 * kMiB);
+  const Address behind = get(10 * kMiB);
+  put_idle(block);
+  put_idle(behind);
+  const Bytes held = backing.held();
+  const Address large = get(kLarge);
+  CHECK(block <= large);
+  CHECK(large < behind);
+  CHECK(backing.held() == held);
+}
+
+TEST_CASE_METHOD(Engine, "little more than the peak is grown before a fence, and no more than that") {
+  const Address block = get(kGiB);
   put(block);
   get(16 * kMiB, kTwo);  // within the slack
-  CHECK(refusal(256 * kMiB, kTwo) == Reason::needs_fence);
-  policy.close_fence(policy.open_fence());
-  CHECK(get(256 * kMiB, kTwo) == block);
+  CHECK(refusal(kGiB, kTwo) == Reason::needs_fence);
+  fence();
+  CHECK(get(kGiB, kTwo) == block);
+  CHECK(backing.held() == kGiB + 16 * kMiB);
 }
 
-TEST_CASE_METHOD(Fixture, "a fence is asked for only where it is certain to serve") {
+TEST_CASE_METHOD(Engine,
+                 "a fence that would free pages apart from each other is asked for: they can be moved") {
   std::vector<Address> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(get(64 * kMiB));
-  for (std::size_t i = 0; i < 8; i += 2) put(blocks[i]);  // 256 MiB, no two adjoining
-  CHECK(policy.allocate({128 * kMiB, kTwo}));
+  for (std::size_t i = 0; i < 8; i += 2) put(blocks[i]);
+  CHECK(refusal(128 * kMiB, kTwo) == Reason::needs_fence);
+  fence();
+  const Bytes held = backing.held();
+  get(128 * kMiB, kTwo);
+  CHECK(backing.held() - held <= 512 * kMiB / 40);
 }
 
-TEST_CASE_METHOD(Fixture, "who cannot wait gets growth instead of a fence") {
+TEST_CASE_METHOD(Engine, "where a fence would free no whole pages memory grows at once") {
+  std::vector<Address> blocks;
+  for (int i = 0; i < 256; ++i) blocks.push_back(get(kMiB));
+  for (std::size_t i = 0; i < 256; i += 2) put(blocks[i]);
+  const Bytes held = backing.held();
+  get(64 * kMiB, kTwo);
+  CHECK(backing.held() >= held + 60 * kMiB);  // what pages were free are part of it
+}
+
+TEST_CASE_METHOD(Engine,
+                 "a fence is asked for what lies in limbo, in a stream's cache and loose with a stream") {
+  const Address block = get(256 * kMiB);
+  const Address again = GENERATE(false, true) ? get(256 * kMiB) : block;
+  if (again != block) put_idle(again);
+  const StreamKey where = GENERATE(kNoStream, kOne);
+  put(block, where);
+  get(16 * kMiB, kTwo, false);
+  CHECK(refusal(300 * kMiB, kTwo) == Reason::needs_fence);
+}
+
+TEST_CASE_METHOD(Engine, "who cannot wait gets growth instead of a fence") {
   put(get(256 * kMiB));
   CHECK(refusal(256 * kMiB, kTwo) == Reason::needs_fence);
-  CHECK(policy.allocate({256 * kMiB, kTwo, false}));
+  get(256 * kMiB, kTwo, false);
+  CHECK(backing.held() == 512 * kMiB);
 }
 
-TEST_CASE_METHOD(Fixture, "at the device's end a fence comes before failure, failure where none helps") {
+TEST_CASE_METHOD(Engine, "at the device's end a fence comes before failure, failure where none helps") {
   backing.capacity = 64 * kMiB;
   const Address block = get(64 * kMiB);
   CHECK(refusal(kMiB) == Reason::out_of_memory);
   put(block, kNoStream);
   CHECK(refusal(kMiB, kOne, false) == Reason::out_of_memory);
   CHECK(refusal(kMiB) == Reason::needs_fence);
-  policy.close_fence(policy.open_fence());
+  fence();
   CHECK(get(64 * kMiB) == block);
 }
 
-TEST_CASE_METHOD(Fixture, "the reason that the backing gives is passed on") {
+TEST_CASE_METHOD(Engine, "the reason that the backing gives is passed on") {
   backing.limit = 32 * kMiB;
   CHECK(refusal(33 * kMiB) == Reason::limit);
   get(kMiB);
+  put(get(2 * kMiB));  // a fence would be possible, but mends no driver
   backing.refuse_call = 0;
+  backing.refusals = 100;
   const auto block = policy.allocate({64 * kMiB, kOne});
   REQUIRE_FALSE(block);
   CHECK(block.failure().reason == Reason::driver);
   CHECK(block.failure().code == 999);
+  backing.refuse_call = -1;
 }
 
-TEST_CASE_METHOD(Fixture, "free commits apart from each other are traded for one block") {
-  backing.capacity = 128 * kMiB;
-  std::vector<Address> blocks;
-  for (int i = 0; i < 4; ++i) blocks.push_back(get(32 * kMiB));
-  put(blocks[0]);
-  put(blocks[2]);
-  CHECK(refusal(64 * kMiB) == Reason::needs_fence);  // the host must have seen the device finish
-  policy.close_fence(policy.open_fence());
-  get(64 * kMiB);
-  CHECK(backing.held() == 128 * kMiB);
-}
-
-TEST_CASE_METHOD(Fixture, "loose ranges that a fence covers do not wait for later frees") {
-  const Address block = get(64 * kMiB);
+TEST_CASE_METHOD(Engine, "a request that fails for good does not let later ones grow instead of wait") {
+  backing.capacity = 3 * kGiB;
+  const Address block = get(kGiB);
+  CHECK(refusal(4 * kGiB) == Reason::out_of_memory);
+  policy.trim(0);
   put(block);
-  CHECK(get(48 * kMiB) == block);  // takes the cache apart: 16 MiB are loose
-  const Fence fence = policy.open_fence();
-  put(get(17 * kMiB));
-  get(18 * kMiB);  // takes it apart again, while the fence is open
-  policy.close_fence(fence);
+  get(16 * kMiB, kTwo);
+  CHECK(refusal(kGiB, kTwo) == Reason::needs_fence);
+}
+
+TEST_CASE_METHOD(Engine, "loose pieces that a fence covers do not wait for later frees beside them") {
+  const Address earlier = get(kLarge);
+  const Address later = get(18 * kMiB);
+  get(kLarge);
+  put(earlier);
+  const Fence open = policy.open_fence();
+  put(later);
+  policy.close_fence(open);
   const Bytes held = backing.held();
-  CHECK(get(16 * kMiB, kTwo) == block + 48 * kMiB);
+  CHECK(get(kLarge, kTwo) == earlier);
   CHECK(backing.held() == held);
 }
 
-TEST_CASE("the share is taken at the first request of 1 MiB, in units of at most 1 GiB") {
-  CheckedBacking backing;
-  const auto policy = make_policy("prealloc", {16 * kGiB, 2 * kGiB + 500 * kMiB}, backing);
-  REQUIRE(policy->allocate({kMiB - 1, kOne}));
-  CHECK(backing.held() == kPage);
-  REQUIRE(policy->allocate({kMiB, kOne}));
-  CHECK(backing.held() == 2 * kGiB + 500 * kMiB);
-  CHECK(backing.pieces() == 4);
-  REQUIRE(policy->allocate({3 * kGiB, kOne}));  // beyond the share it grows
-  CHECK_FALSE(policy->audit());
-}
-
-TEST_CASE("a share that the device does not have is taken as far as it goes") {
-  CheckedBacking backing(kGiB + 300 * kMiB + kMiB);
-  const auto policy = make_policy("prealloc", {16 * kGiB, 8 * kGiB}, backing);
-  CHECK(policy->allocate({kMiB, kOne}));
-  CHECK(backing.held() == kGiB + 300 * kMiB);
-  CHECK_FALSE(policy->audit());
-}
-
-TEST_CASE("a caller may trim below the share, which is not taken again") {
-  CheckedBacking backing;
-  const auto policy = make_policy("prealloc", {16 * kGiB, 4 * kGiB}, backing);
-  REQUIRE(policy->allocate({kMiB, kOne}));
-  CHECK(policy->trim(2 * kGiB) == 2 * kGiB);
-  CHECK(policy->trim(0) == kGiB);
-  REQUIRE(policy->allocate({2 * kMiB, kOne}));
-  CHECK(backing.held() == kGiB);
-}
-
-TEST_CASE("the catalogue knows no other names") {
-  CheckedBacking backing;
-  CHECK_FALSE(make_policy("", {kGiB, 0}, backing));
-  CHECK_FALSE(make_policy("ondemand ", {kGiB, 0}, backing));
+TEST_CASE_METHOD(Engine,
+                 "a stream's name may be another's after it died, and neither has the other's memory") {
+  for (int life = 0; life < 5; ++life) {
+    const Address block = get(4 * kMiB);
+    get(4 * kMiB);
+    put(block);
+    policy.forget_stream(kOne);
+    CHECK(policy.snapshot().in_limbo == 4 * kMiB);
+    CHECK(get(4 * kMiB) != block);
+    fence();
+  }
 }
