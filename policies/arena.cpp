@@ -31,7 +31,7 @@ Piece* Arena::split(Piece* piece, Bytes size) {
   upper->place(at, piece->state());
   upper->size = piece->size - size;
   upper->large = piece->large;
-  upper->owner = piece->owner;
+  upper->stream.store(piece->stream, std::memory_order_relaxed);
   upper->idle = {nullptr, nullptr, piece->idle.freed};
   upper->previous = piece;
   upper->next = piece->next;
@@ -159,7 +159,7 @@ Result<Piece*> Arena::Growth::finish() {
   piece->place(begin_, State::taken);
   piece->size = filled();
   piece->large = large_;
-  piece->owner = 0;
+  piece->stream.store(0, std::memory_order_relaxed);
   piece->idle = {nullptr, nullptr, 0};
   piece->previous = region_.last;
   if (region_.last != nullptr) region_.last->next = piece;

@@ -22,7 +22,7 @@ std::optional<std::string> OnDemand::audit() const {
     if (known != (blocks_.find(piece.key()) == &piece)) fault = "policy: the table of blocks is wrong";
     const Piece* next = piece.next;
     if (state == State::free && next != nullptr && next->state() == State::free &&
-        next->owner == piece.owner && next->idle.freed == piece.idle.freed)
+        next->stream == piece.stream && next->idle.freed == piece.idle.freed)
       fault = "policy: two free neighbours are not joined";
   });
   if (fault) return fault;
@@ -32,17 +32,18 @@ std::optional<std::string> OnDemand::audit() const {
     if (piece.state() != state || waiting.erase(&piece) == 0)
       fault = "policy: a piece is in no place, or in two";
   };
-  for (const Stream& stream : streams_) {
+  for (std::uint32_t number = 0; number < streams_.size(); ++number) {
+    Stream& stream = streams_[number];
     for (const bool large : {false, true}) {
       if (auto broken = stream.free[large].audit()) return broken;
       stream.free[large].each([&](const Piece* piece) {
         found(*piece, State::free);
-        if (piece->owner != stream.index || piece->large != large)
+        if (piece->stream != stream.index || piece->large != large)
           fault = "policy: a piece is in a wrong index";
         if (piece->idle.freed < stream.earliest) fault = "policy: a stream forgot when it freed";
       });
     }
-    auto& cache = const_cast<StreamCache&>(stream.cache);
+    StreamCache& cache = stream.cache;
     const std::lock_guard hold_cache(cache.lock);
     Bytes bytes = 0;
     cache.each([&](const Piece& piece) {

@@ -47,7 +47,7 @@ Result<Piece*> OnDemand::grow(const Search& search) {
   Piece* piece = grown ? grown.value() : nullptr;
   if (!failure) return join_tail(piece, tail, search.shape);
   if (piece != nullptr) put(piece, kEverybody, 0);
-  if (tail != nullptr) put(tail, tail->owner, tail->idle.freed);
+  if (tail != nullptr) put(tail, tail->stream, tail->idle.freed);
   if (failure->reason == Reason::host_memory) throw std::bad_alloc();
   if (search.fence_possible && failure->reason != Reason::driver && anything_unfenced())
     return Failure{Reason::needs_fence};
@@ -67,10 +67,10 @@ Piece* OnDemand::detach_tail(const Search& search) {
 Piece* OnDemand::join_tail(Piece* grown, Piece* tail, Shape shape) {
   const bool both = grown == nullptr || grown->size < shape.size;
   Piece* piece = both ? tail : grown;
-  const Index owner = both ? tail->owner : kEverybody;
+  const Index owner = both ? tail->stream.load() : kEverybody;
   const Epoch freed = both ? tail->idle.freed : 0;
   if (both && grown != nullptr) arena_.merge_with_next(tail);
-  if (!both && tail != nullptr) put(tail, tail->owner, tail->idle.freed);
+  if (!both && tail != nullptr) put(tail, tail->stream, tail->idle.freed);
   if (const Address at{round_up(piece->key(), shape.alignment)}; at > piece->address()) {
     Piece* upper = arena_.split(piece, at - piece->address());
     put(piece, owner, freed);

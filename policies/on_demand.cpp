@@ -7,120 +7,202 @@
 namespace tidepool {
 namespace {
 
-Block block_of(const Piece& piece) { return {piece.address(), piece.size, piece.label}; }
+Block block_of(const Piece& piece) {
+  const auto& label = piece.label;
+  return {piece.address(), piece.size, {piece.size - label.slack, label.owner, label.number, label.tag}};
+}
 
 }  // namespace
 
 OnDemand::OnDemand(const PolicyConfig& config, Backing& backing)
-    : total_(config.total), arena_(backing, config.total), streams_(1), everybody_(streams_.front()) {}
+    : total_(config.total), arena_(backing, config.total), everybody_(streams_[kEverybody]) {}
 
-// The stream's place, made at its first call.
+// The stream's place, made at its first call. Everybody's, where there are too many streams: what is freed
+// there waits for a fence.
 OnDemand::Stream& OnDemand::stream_of(StreamKey key) {
   if (key == kNoStream) return everybody_;
   if (Stream* known = known_.find(key.value)) return *known;
   const std::lock_guard hold(lock_);
   if (Stream* known = known_.find(key.value)) return *known;
   known_.prepare(1);
+  Stream* stream = nullptr;
   if (unused_.empty()) {
     unused_.reserve(streams_.size() + 1);
-    Stream& added = streams_.emplace_back();
-    added.index = static_cast<Index>(streams_.size() - 1);
-    unused_.push_back(added.index);
+    stream = streams_.add();
+    if (stream == nullptr) return everybody_;
+  } else {
+    stream = &streams_[unused_.back()];
+    unused_.pop_back();
   }
-  Stream& stream = streams_[unused_.back()];
-  unused_.pop_back();
-  stream.cache.serve(key.value);
-  known_.insert(&stream);
-  return stream;
+  stream->cache.serve(key.value);
+  known_.insert(stream);
+  return *stream;
 }
 
+StreamPlace* OnDemand::place_of(StreamKey key) {
+  Stream& stream = stream_of(key);
+  return &stream == &everybody_ ? nullptr : &stream;
+}
+
+// Short, and all else out of line: this is the way of nearly every call.
 Result<Block> OnDemand::allocate(const Request& request) {
-  if (request.size == 0) return Failure{Reason::invalid};
   const Shape shape = shape_of(request.size);
-  if (shape.size > total_) return Failure{Reason::out_of_memory};
-  Stream& own = stream_of(request.stream);
-  {
-    const std::lock_guard hold(own.cache.lock);
-    // Forgotten meanwhile: its memory is not this stream's.
-    if (own.key() == request.stream.value)
-      if (Piece* piece = own.cache.pop(shape.size)) return hand_out(piece, request, own);
+  if (request.size == 0 || shape.size > total_ || request.place == nullptr)
+    return allocate_anywhere(request, shape);
+  Stream& own = *static_cast<Stream*>(request.place);
+  own.cache.lock.lock();
+  // Another key: it was forgotten meanwhile, and its memory is not this stream's.
+  const bool known = own.key() == request.stream.value;
+  Piece* piece = known ? own.cache.pop(shape.size) : nullptr;
+  if (piece == nullptr) {
+    own.cache.lock.unlock();
+    return known ? allocate_slowly(request, shape, own) : allocate_anywhere(request, shape);
   }
-  return allocate_slowly(request, shape, own);
+  bool settle_due = false;
+  const Block block = hand_out(piece, request, own, settle_due);
+  own.cache.lock.unlock();
+  if (settle_due) settle_meters();
+  return block;
+}
+
+Result<Block> OnDemand::allocate_anywhere(const Request& request, Shape shape) {
+  if (request.size == 0) return Failure{Reason::invalid};
+  if (shape.size > total_) return Failure{Reason::out_of_memory};
+  Request found = request;
+  found.place = &stream_of(request.stream);
+  // A stream that has no place of its own, since there are too many, is served as no stream at all.
+  if (found.place == &everybody_) found.stream = kNoStream;
+  return allocate(found);
 }
 
 // Requires: the lock of the stream's cache.
-Block OnDemand::hand_out(Piece* piece, const Request& request, Stream& own) {
+Block OnDemand::hand_out(Piece* piece, const Request& request, Stream& own, bool& settle_due) {
   const std::uint64_t number = (std::uint64_t{own.index} << 40) | ++own.last_number;
-  piece->label = {request.size, request.owner, number, request.tag};
+  piece->label = {request.owner, number, static_cast<std::uint32_t>(piece->size - request.size), request.tag};
+  piece->grouped = request.grouped;
+  piece->stream.store(own.index, std::memory_order_relaxed);
+  settle_due = own.requested[0].add(request.size);
+  if (request.grouped) settle_due |= own.requested[1].add(request.size);
   const Block block = block_of(*piece);
   piece->become(State::live);
   return block;
 }
 
 Result<Block> OnDemand::allocate_slowly(const Request& request, Shape shape, Stream& own) {
-  const std::lock_guard hold(lock_);
-  if (own.key() != request.stream.value) return Failure{Reason::invalid};  // the stream died under the call
-  arena_.prepare();
-  blocks_.prepare(1);
-  const Bytes peak = live_peak_;
-  const Result<Piece*> piece = take_slowly({shape, own, request.fence_possible});
-  if (!piece) {
-    live_peak_ = peak;  // a program that tries how much it can get has not got it
-    return piece.failure();
+  Block block;
+  bool settle_due = false;
+  {
+    const std::lock_guard hold(lock_);
+    // The stream died under the call; or there are too many, and this one shares everybody's place.
+    if (own.key() != request.stream.value && &own != &everybody_) return Failure{Reason::invalid};
+    arena_.prepare();
+    blocks_.prepare(1);
+    const Bytes peak = live_peak_;
+    const Result<Piece*> piece = take_slowly({shape, own, request.fence_possible});
+    if (!piece) {
+      live_peak_ = peak;  // a program that tries how much it can get has not got it
+      return piece.failure();
+    }
+    const std::lock_guard hold_cache(own.cache.lock);
+    block = hand_out(piece.value(), request, own, settle_due);
+    blocks_.insert(piece.value());
   }
-  const std::lock_guard hold_cache(own.cache.lock);
-  const Block block = hand_out(piece.value(), request, own);
-  blocks_.insert(piece.value());
+  if (settle_due) settle_meters();
   return block;
 }
 
-Result<Block> OnDemand::free(Address address, StreamKey stream) {
-  Piece* piece = blocks_.find(address.value);
-  if (piece == nullptr || address.value == 0 || !piece->claim(address)) return Failure{Reason::unknown_block};
-  return give_up(piece, stream, false);
-}
-
-Result<Block> OnDemand::free_idle(Address address) {
-  Piece* piece = blocks_.find(address.value);
-  if (piece == nullptr || address.value == 0 || !piece->claim(address)) return Failure{Reason::unknown_block};
-  return give_up(piece, kNoStream, true);
-}
-
-// Requires: this thread has claimed the piece.
-Result<Block> OnDemand::give_up(Piece* piece, StreamKey stream, bool idle) {
-  const Block block = block_of(*piece);
-  const Epoch freed = idle ? 0 : open_.load(std::memory_order_acquire);
-  Stream* cached_by = nullptr;
-  try {
-    if (idle || stream != kNoStream) cached_by = &stream_of(stream);
-  } catch (...) {
-    piece->label = block.label;
-    piece->become(State::live);
-    throw;
+// All locks at once, in the order of the streams: nobody else holds two.
+void OnDemand::settle_meters() {
+  const std::lock_guard hold(lock_);
+  streams_.each([](Stream& stream) { stream.cache.lock.lock(); });
+  for (const std::size_t sum : {0, 1}) {
+    Meter::Lane outside{sum == 0 ? outside_ : 0, 0};
+    requested_[sum].settle([&](auto visit) {
+      streams_.each([&](Stream& stream) { visit(stream.requested[sum]); });
+      visit(outside);
+    });
   }
-  if (cached_by != nullptr) {
-    const std::lock_guard hold(cached_by->cache.lock);
-    if (cached_by->key() == stream.value && cached_by->cache.push(piece, freed)) return block;
+  streams_.each([](Stream& stream) { stream.cache.lock.unlock(); });
+}
+
+void OnDemand::count_outside(std::int64_t bytes) {
+  {
+    const std::lock_guard hold(lock_);
+    outside_ += static_cast<Bytes>(bytes);
+  }
+  settle_meters();
+}
+
+void OnDemand::reset_grouped_peak() {
+  {
+    const std::lock_guard hold(lock_);
+    requested_[1].reset_peak();
+  }
+  settle_meters();
+}
+
+Result<Block> OnDemand::free(Address address, StreamKey stream, StreamPlace* place) {
+  Stream* by = nullptr;
+  if (stream != kNoStream) {
+    by = place != nullptr ? static_cast<Stream*>(place) : &stream_of(stream);
+    if (by->key() != stream.value) by = nullptr;  // forgotten meanwhile, or one of too many
+  }
+  return free_by(address, by, stream, false);
+}
+
+Result<Block> OnDemand::free_idle(Address address) { return free_by(address, &everybody_, kNoStream, true); }
+
+// Nearly every block goes back to the stream that it came from, and is kept there.
+Result<Block> OnDemand::free_by(Address address, Stream* by, StreamKey stream, bool idle) {
+  Piece* piece = address.value == 0 ? nullptr : blocks_.find(address.value);
+  const Epoch freed = idle ? 0 : open_.load(std::memory_order_acquire);
+  while (piece != nullptr) {
+    // By the lock of the stream that it was allocated on: of two frees of one block one finds it live.
+    Stream& home = home_of(piece);
+    home.cache.lock.lock();
+    if (!piece->is_live_at(address) || &home_of(piece) != &home) {
+      const bool again = piece->is_live_at(address);  // freed and handed out, between the two
+      home.cache.lock.unlock();
+      if (again) continue;
+      break;
+    }
+    const Block block = block_of(*piece);
+    home.requested[0].subtract(block.label.requested);
+    if (piece->grouped) home.requested[1].subtract(block.label.requested);
+    const bool kept = &home == by && home.key() == stream.value && home.cache.push(piece, freed, home.index);
+    if (!kept) piece->become(State::taken);
+    home.cache.lock.unlock();
+    if (!kept) put_away(piece, &home == by ? nullptr : by, by, stream, idle);
+    return block;
+  }
+  return Failure{Reason::unknown_block};
+}
+
+// A block that its own stream does not keep: another that freed it may, else it is free memory.
+void OnDemand::put_away(Piece* piece, Stream* keeper, Stream* by, StreamKey stream, bool idle) {
+  if (keeper != nullptr) {
+    const Epoch freed = idle ? 0 : open_.load(std::memory_order_acquire);
+    const std::lock_guard hold(keeper->cache.lock);
+    if (keeper->key() == stream.value && keeper->cache.push(piece, freed, keeper->index)) return;
   }
   const std::lock_guard hold(lock_);
   blocks_.erase(piece);
   if (idle)
     put(piece, kEverybody, 0);
-  else if (cached_by == nullptr || cached_by->key() != stream.value)
+  else if (by == nullptr || by->key() != stream.value)
     put_in_limbo(piece, open_);
   else
-    put(piece, cached_by->index, open_);
-  return block;
+    put(piece, by->index, open_);
 }
 
 // Free memory to those who may use it, joined with its neighbours of the same kind.
 void OnDemand::put(Piece* piece, Index owner, Epoch freed) {
-  piece->owner = owner;
+  piece->stream.store(owner, std::memory_order_relaxed);
   piece->idle = {nullptr, nullptr, freed};
   // Memory that an open fence covers is not joined with what was freed later: the fence would then free
   // nothing, and whoever waits for it would have to wait again and again.
   const auto alike = [&](const Piece* other) {
-    return other != nullptr && other->state() == State::free && other->owner == owner &&
+    return other != nullptr && other->state() == State::free && other->stream == owner &&
            other->idle.freed == freed;
   };
   if (alike(piece->next)) {
@@ -177,7 +259,7 @@ void OnDemand::drain_cache(Stream& stream, Epoch last) {
 
 // What streams freed before a closed fence is everybody's.
 void OnDemand::reclaim_fenced() {
-  for (Stream& stream : streams_) reclaim_fenced(stream);
+  streams_.each([this](Stream& stream) { reclaim_fenced(stream); });
 }
 
 void OnDemand::reclaim_fenced(Stream& stream) {
@@ -226,25 +308,35 @@ void OnDemand::forget_stream(StreamKey key) {
   unused_.push_back(stream->index);
 }
 
+// Reads a live block while nobody can free it.
+template <typename Read>
+void OnDemand::with_live(Piece* piece, Address address, Read read) const {
+  auto& home = const_cast<OnDemand*>(this)->home_of(piece);
+  const std::lock_guard hold(home.cache.lock);
+  if (piece->is_live_at(address)) read(block_of(*piece));
+}
+
 std::optional<Block> OnDemand::find(Address address) const {
-  // Most questions are about the first byte; those take no lock.
-  if (Piece* piece = address.value == 0 ? nullptr : blocks_.find(address.value))
-    return piece->if_live(address, block_of);
+  std::optional<Block> found;
+  const auto keep = [&](const Block& block) { found = block; };
+  // Most questions are about the first byte; those do not take the engine's lock.
+  if (Piece* piece = address.value == 0 ? nullptr : blocks_.find(address.value)) {
+    with_live(piece, address, keep);
+    return found;
+  }
   const std::lock_guard hold(lock_);
-  Piece* piece = arena_.find(address);
-  return piece == nullptr ? std::nullopt : piece->if_live(piece->address(), block_of);
+  if (Piece* piece = arena_.find(address)) with_live(piece, piece->address(), keep);
+  return found;
 }
 
 void OnDemand::each_live(const std::function<void(const Block&)>& visit) const {
   const std::lock_guard hold(lock_);
-  arena_.each([&](Piece& piece) {
-    if (const auto block = piece.if_live(piece.address(), block_of)) visit(*block);
-  });
+  arena_.each([&](Piece& piece) { with_live(&piece, piece.address(), visit); });
 }
 
 Bytes OnDemand::live() const {
   Bytes free = in_limbo_;
-  for (const Stream& stream : streams_) free += stream.free_bytes() + stream.cache.bytes();
+  streams_.each([&](const Stream& stream) { free += stream.free_bytes() + stream.cache.bytes(); });
   return arena_.reserved() - std::min(free, arena_.reserved());
 }
 
@@ -257,6 +349,7 @@ Bytes OnDemand::trim(Bytes keep) {
 }
 
 Snapshot OnDemand::snapshot() {
+  settle_meters();
   const std::lock_guard hold(lock_);
   reclaim_fenced();
   Snapshot now;
@@ -269,6 +362,10 @@ Snapshot OnDemand::snapshot() {
     if (const Piece* largest = index.largest())
       now.largest_free = std::max(now.largest_free, largest_request(largest->range()));
   now.free_pages = free_pages();
+  now.requested = requested_[0].sum();
+  now.requested_peak = requested_[0].peak();
+  now.grouped = requested_[1].sum();
+  now.grouped_peak = requested_[1].peak();
   now.releasable = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
   return now;
 }

@@ -12,15 +12,16 @@
 // still holds and the caller may go on.
 #pragma once
 
-#include <deque>
 #include <mutex>
 
 #include "policies/arena.hpp"
 #include "policies/concurrent_table.hpp"
 #include "policies/free_index.hpp"
+#include "policies/meter.hpp"
 #include "policies/policy.hpp"
 #include "policies/shape.hpp"
 #include "policies/stream_cache.hpp"
+#include "policies/stream_store.hpp"
 
 namespace tidepool {
 
@@ -29,13 +30,17 @@ class OnDemand : public Policy {
   OnDemand(const PolicyConfig& config, Backing& backing);
 
   Result<Block> allocate(const Request& request) override;
-  Result<Block> free(Address address, StreamKey stream) override;
+  using Policy::free;
+  Result<Block> free(Address address, StreamKey stream, StreamPlace* place) override;
   Result<Block> free_idle(Address address) override;
   Fence open_fence() override;
   void close_fence(Fence fence) override;
   void forget_stream(StreamKey stream) override;
   Bytes trim(Bytes keep) override;
   std::optional<Block> find(Address address) const override;
+  StreamPlace* place_of(StreamKey stream) override;
+  void count_outside(std::int64_t bytes) override;
+  void reset_grouped_peak() override;
   void each_live(const std::function<void(const Block&)>& visit) const override;
   Snapshot snapshot() override;
   std::optional<std::string> audit() const override;
@@ -49,12 +54,13 @@ class OnDemand : public Policy {
   using Index = std::uint32_t;
   static constexpr Index kEverybody = 0;
 
-  struct Stream {
+  struct alignas(64) Stream : StreamPlace {
     StreamCache cache;
-    std::array<FreeIndex, 2> free;  // packed, large
-    std::uint64_t last_number = 0;  // under the cache's lock
+    std::array<Meter::Lane, 2> requested;  // of all blocks, of those in the group; under the cache's lock
+    std::uint64_t last_number = 0;         // under the cache's lock
     Index index = 0;
-    Epoch earliest = kEver;  // nothing in `free` was freed before
+    Epoch earliest = kEver;         // nothing in `free` was freed before
+    std::array<FreeIndex, 2> free;  // packed, large
     std::uint64_t key() const { return cache.key(); }
     Bytes free_bytes() const { return free[0].total() + free[1].total(); }
   };
@@ -67,9 +73,15 @@ class OnDemand : public Policy {
   };
 
   Stream& stream_of(StreamKey key);
-  Block hand_out(Piece* piece, const Request& request, Stream& own);
+  Result<Block> allocate_anywhere(const Request& request, Shape shape);
+  Stream& home_of(const Piece* piece) { return streams_[piece->stream.load(std::memory_order_acquire)]; }
+  Block hand_out(Piece* piece, const Request& request, Stream& own, bool& settle_due);
   Result<Block> allocate_slowly(const Request& request, Shape shape, Stream& own);
-  Result<Block> give_up(Piece* piece, StreamKey stream, bool idle);
+  Result<Block> free_by(Address address, Stream* by, StreamKey stream, bool idle);
+  void put_away(Piece* piece, Stream* keeper, Stream* by, StreamKey stream, bool idle);
+  template <typename Read>
+  void with_live(Piece* piece, Address address, Read read) const;
+  void settle_meters();
 
   // search.cpp: where a request that no cache serves finds memory
   Result<Piece*> take_slowly(const Search& search);
@@ -103,15 +115,16 @@ class OnDemand : public Policy {
   void drain_cache(Stream& stream, Epoch last);
   void reclaim_fenced();
   void reclaim_fenced(Stream& stream);
-  void index_remove(Piece* piece) { streams_[piece->owner].free[piece->large].erase(piece); }
+  void index_remove(Piece* piece) { home_of(piece).free[piece->large].erase(piece); }
   Bytes live() const;
 
   const Bytes total_;
+  // Before the lock of a cache, where both are needed.
   mutable std::mutex lock_;  // of everything below, but what says otherwise
   Arena arena_;
   ConcurrentTable<Piece> blocks_;  // live and cached; read without the lock
   ConcurrentTable<Stream> known_;  // read without the lock
-  std::deque<Stream> streams_;     // by Index. None is destroyed: a thread may be in one
+  StreamStore<Stream> streams_;    // by Index; read without the lock
   Stream& everybody_;              // the first
   std::vector<Index> unused_;      // streams that were forgotten
   Piece* limbo_ = nullptr;         // by epoch, earliest first
@@ -120,7 +133,9 @@ class OnDemand : public Policy {
   std::atomic<Epoch> open_{1};  // what a free now is stamped with; read without the lock
   Epoch closed_ = 0;            // the device has finished with everything stamped so far
   Bytes live_peak_ = 0;         // as seen when memory was looked for
-  Bytes floor_ = 0;             // preallocated: growth up to here needs no reason
+  std::array<Meter, 2> requested_;
+  Bytes outside_ = 0;  // requested elsewhere
+  Bytes floor_ = 0;    // preallocated: growth up to here needs no reason
 };
 
 }  // namespace tidepool

@@ -1,15 +1,14 @@
 // One contiguous piece of an arena: live, cached by a stream, waiting for a fence, or free. Pieces tile
 // everything that is mapped; each knows its neighbours, so that freed memory joins in constant time.
 //
-// A piece that somebody outside the engine's lock may see (live, cached) changes hands through its word
-// alone, which holds the address and the state together: of two frees of one address one wins.
+// A piece that somebody outside the engine's lock may see is live or cached, and belongs to a stream, whose
+// lock covers its way from one to the other. Its word holds address and state together, so that whoever
+// found it by its address sees at once whether it is still the same.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <thread>
 #include <vector>
 
 #include "policies/policy.hpp"
@@ -25,11 +24,10 @@ enum class State : std::uint64_t {
   live,    // the caller's
   cached,  // in a stream's cache
   limbo,   // waits for a fence
-  shown,   // live, and held by a thread that reads it
   taken,   // between two of the above, held by one thread
 };
 
-struct Piece {
+struct alignas(64) Piece {
   std::uint64_t key() const { return word.load(std::memory_order_acquire) & ~kStateMask; }
   Address address() const { return {key()}; }
   State state() const { return static_cast<State>(word.load(std::memory_order_acquire) & kStateMask); }
@@ -42,24 +40,8 @@ struct Piece {
   void place(Address at, State state) {
     word.store(at.value | static_cast<std::uint64_t>(state), std::memory_order_release);
   }
-  // Takes a live piece, if it lies at `at`. Any thread.
-  bool claim(Address at, State as = State::taken) {
-    for (;;) {
-      std::uint64_t expected = at.value | static_cast<std::uint64_t>(State::live);
-      if (word.compare_exchange_strong(expected, at.value | static_cast<std::uint64_t>(as),
-                                       std::memory_order_acq_rel, std::memory_order_acquire))
-        return true;
-      if (expected != (at.value | static_cast<std::uint64_t>(State::shown))) return false;
-      std::this_thread::yield();
-    }
-  }
-  // What `read` says of the piece, while nobody can free it; nothing if it is not live at `at`. Any thread.
-  template <typename Read>
-  auto if_live(Address at, Read read) -> std::optional<decltype(read(*this))> {
-    if (!claim(at, State::shown)) return std::nullopt;
-    auto answer = read(*this);
-    become(State::live);
-    return answer;
+  bool is_live_at(Address at) const {
+    return word.load(std::memory_order_acquire) == (at.value | static_cast<std::uint64_t>(State::live));
   }
 
   static constexpr std::uint64_t kStateMask = kGranule - 1;
@@ -69,17 +51,25 @@ struct Piece {
   Piece* previous = nullptr;  // neighbours in address order; null where nothing is mapped
   Piece* next = nullptr;
   union {
-    Label label{};  // live
+    struct {
+      std::uint64_t owner;  // as Label
+      std::uint64_t number;
+      std::uint32_t slack;  // size less what was requested
+      std::uint32_t tag;
+    } label{};  // live
     struct {
       Piece* left;  // free: children in the index. limbo, spare: `left` is the next of the list
       Piece* right;
       Epoch freed;  // what a fence has to cover; 0 where nothing is waited for
     } idle;
   };
-  std::uint32_t owner = 0;  // free: whose index it is in
-  bool large = false;       // lies among the large blocks
+  // Free: whose index it is in. Live: the stream it was allocated on; cached: it was freed on.
+  std::atomic<std::uint32_t> stream{0};
+  bool large = false;    // lies among the large blocks
+  bool grouped = false;  // live: counts in the group's sum too
 };
-static_assert(sizeof(Piece) <= 72);
+// One cache line: pieces that different threads have do not share one.
+static_assert(sizeof(Piece) == 64);
 
 // Descriptors, never given back to the host while the engine lives: a thread that looks one up without
 // the lock may still read it.

@@ -27,12 +27,18 @@ struct Label {
   std::uint32_t tag = 0;     // means nothing here either
 };
 
+// Where the engine keeps what it knows of a stream. Never dangles; if the stream was forgotten meanwhile, the
+// engine notices.
+struct StreamPlace {};
+
 struct Request {
   Bytes size = 0;
   StreamKey stream = kNoStream;  // kNoStream: any stream may use the block at once (cuMemAlloc)
   bool fence_possible = true;    // false during a capture: never answer needs_fence
   std::uint64_t owner = 0;       // see Label
   std::uint32_t tag = 0;
+  bool grouped = false;          // counts in Snapshot::grouped as well
+  StreamPlace* place = nullptr;  // what place_of(stream) said, where the caller remembers
 };
 
 struct Block {
@@ -61,7 +67,8 @@ class Policy {
   // The block may still be in use by work submitted earlier. With a stream: later work on that stream
   // may have it at once. Without: nobody before a fence that is opened after this call has closed.
   // Returns the block. Of several frees of one address one succeeds.
-  virtual Result<Block> free(Address address, StreamKey stream) = 0;
+  virtual Result<Block> free(Address address, StreamKey stream, StreamPlace* place) = 0;
+  Result<Block> free(Address address, StreamKey stream) { return free(address, stream, nullptr); }
 
   // As free(), of a block that the device is known to have finished with: anybody may have it at once.
   virtual Result<Block> free_idle(Address address) = 0;
@@ -79,6 +86,13 @@ class Policy {
 
   // Is `address` inside a live block? Then that block.
   virtual std::optional<Block> find(Address address) const = 0;
+
+  // Spares the look-up of a stream in later calls. Null where there is nothing to remember.
+  virtual StreamPlace* place_of(StreamKey stream) = 0;
+
+  // Memory that the caller's program has from elsewhere: counted in Snapshot::requested and its peak.
+  virtual void count_outside(std::int64_t bytes) = 0;
+  virtual void reset_grouped_peak() = 0;
 
   // Calls visit(block) for every live block; it must call nothing here. O(blocks).
   virtual void each_live(const std::function<void(const Block&)>& visit) const = 0;

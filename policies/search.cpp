@@ -55,7 +55,7 @@ Piece* OnDemand::best_fit(const FreeIndex& index, Shape shape) const {
 
 // Takes a block out of a free piece; what lies before and behind stays free.
 Piece* OnDemand::cut(Piece* piece, Shape shape) {
-  FreeIndex& index = streams_[piece->owner].free[piece->large];
+  FreeIndex& index = home_of(piece).free[piece->large];
   index.erase(piece);
   if (const Bytes before = place_in(piece->range(), shape) - piece->address(); before > 0) {
     Piece* upper = arena_.split(piece, before);
@@ -69,7 +69,7 @@ Piece* OnDemand::cut(Piece* piece, Shape shape) {
 
 bool OnDemand::usable_by(const Piece* piece, const Stream& own) const {
   return piece != nullptr && piece->state() == State::free &&
-         (piece->owner == kEverybody || piece->owner == own.index);
+         (piece->stream == kEverybody || piece->stream == own.index);
 }
 
 // What is free for everybody and what is free for this stream may adjoin: together they are the stream's.
@@ -103,20 +103,21 @@ void OnDemand::join(Stream& own, bool large) {
 
 // Requires: reclaim_fenced(). What a stream or limbo still has then, waits for a fence.
 bool OnDemand::anything_unfenced() const {
-  return in_limbo_ > 0 || std::any_of(streams_.begin() + 1, streams_.end(), [](const Stream& stream) {
-           return stream.free_bytes() + stream.cache.bytes() > 0;
-         });
+  Bytes waiting = in_limbo_;
+  streams_.each([&](const Stream& stream) { waiting += stream.free_bytes() + stream.cache.bytes(); }, 1);
+  return waiting > 0;
 }
 
 // Calls visit(piece) for all that is free or waits for a fence, but what everybody may use.
 template <typename Visit>
 void OnDemand::each_waiting(Visit visit) const {
   for (const Piece* piece = limbo_; piece != nullptr; piece = piece->idle.left) visit(*piece);
-  for (auto stream = streams_.begin() + 1; stream != streams_.end(); ++stream) {
-    auto& cache = const_cast<StreamCache&>(stream->cache);
-    const std::lock_guard hold(cache.lock);
-    cache.each(visit);
-  }
+  streams_.each(
+      [&](Stream& stream) {
+        const std::lock_guard hold(stream.cache.lock);
+        stream.cache.each(visit);
+      },
+      1);
 }
 
 // Would memory that waits for a fence be enough, in one piece or by the page?
@@ -124,8 +125,11 @@ bool OnDemand::fence_would_serve(const Search& search) const {
   if (!anything_unfenced()) return false;
   bool fit = false;
   each_waiting([&](const Piece& piece) { fit = fit || fits(piece.range(), search.shape); });
-  for (auto stream = streams_.begin() + 1; stream != streams_.end() && !fit; ++stream)
-    for (const FreeIndex& index : stream->free) fit = fit || best_fit(index, search.shape) != nullptr;
+  streams_.each(
+      [&](const Stream& stream) {
+        for (const FreeIndex& index : stream.free) fit = fit || best_fit(index, search.shape) != nullptr;
+      },
+      1);
   const Bytes pages = free_pages();
   return fit || pages + still_allowed() >= lacking(search) || pages >= lacking(search) / 2;
 }
@@ -134,7 +138,8 @@ bool OnDemand::fence_would_serve(const Search& search) const {
 Bytes OnDemand::free_pages() const {
   Bytes pages = 0;
   each_waiting([&](const Piece& piece) { pages += pages_in(piece.range()); });
-  for (const Stream& stream : streams_) pages += stream.free[false].in_pages() + stream.free[true].in_pages();
+  streams_.each(
+      [&](const Stream& stream) { pages += stream.free[false].in_pages() + stream.free[true].in_pages(); });
   return pages;
 }
 

@@ -13,7 +13,11 @@ struct Snapshot {
   Bytes reserved_peak = 0;
   Bytes largest_free = 0;  // largest request that needs neither growth nor a fence
   Bytes releasable = 0;    // what trim(0) would hand back now
-  Bytes free_pages = 0;    // what it would once the device has finished with all that was freed
+  Bytes requested = 0;     // what the program asked for and has, outside memory included
+  Bytes requested_peak = 0;
+  Bytes grouped = 0;  // the part of it whose requests said so
+  Bytes grouped_peak = 0;
+  Bytes free_pages = 0;  // what it would once the device has finished with all that was freed
 };
 
 }  // namespace tidepool

@@ -50,8 +50,9 @@ class StreamCache {
     return piece;
   }
 
-  // Keeps the piece, if its size comes back. False: it is not kept. Requires: state taken or live.
-  bool push(Piece* piece, Epoch freed) {
+  // Keeps the piece, if its size comes back; `stream` is this one's number. False: it is not kept.
+  // Requires: state taken, or live and this thread may free it.
+  bool push(Piece* piece, Epoch freed, std::uint32_t stream) {
     Shelf* shelf = find(piece->size);
     if (shelf == nullptr || shelf->asked < kTwice) return false;
     try {
@@ -61,6 +62,7 @@ class StreamCache {
     }
     piece->idle = {nullptr, nullptr, freed};
     std::push_heap(shelf->pieces.begin(), shelf->pieces.end(), higher);
+    piece->stream.store(stream, std::memory_order_relaxed);
     piece->become(State::cached);
     earliest_ = std::min(earliest_, freed);
     set_bytes(bytes() + piece->size);

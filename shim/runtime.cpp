@@ -19,8 +19,6 @@
 namespace tidepool {
 namespace {
 
-constinit std::atomic<Runtime*> built{nullptr};
-
 std::vector<std::string> command_line() {
   std::vector<std::string> arguments;
   const int descriptor = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -63,15 +61,16 @@ Settings read_settings() {
 }
 
 report::Device report_of(Device& device) {
+  const Device::Requested requested = device.requested();
   report::Device out{.ordinal = device.ordinal,
                      .uuid = device.uuid,
                      .name = device.name,
                      .total = device.total,
                      .limit = {},
-                     .live = device.account.live.now(),
+                     .live = requested.now,
                      .requested = device.account.served_bytes() + device.account.passed_bytes(),
                      .served = device.account.served_bytes(),
-                     .requested_peak = device.account.live.peak(),
+                     .requested_peak = requested.peak,
                      .reserved = device.account.reserved.now(),
                      .reserved_peak = device.account.reserved.peak(),
                      .unbacked_reservation = device.reservation.unbacked(),
@@ -83,6 +82,8 @@ report::Device report_of(Device& device) {
 }
 
 }  // namespace
+
+constinit std::atomic<Runtime*> Runtime::built{nullptr};
 
 Runtime::Runtime(HookFactSource hook_facts)
     : hook_facts_(hook_facts),
@@ -109,7 +110,7 @@ Runtime* Runtime::create(HookFactSource hook_facts) {
   return runtime.release();
 }
 
-Runtime* Runtime::get(HookFactSource hook_facts) {
+Runtime* Runtime::get_first(HookFactSource hook_facts) {
   static Runtime* const instance = create(hook_facts);
   return instance == nullptr || lifecycle::detached() ? nullptr : instance;
 }
@@ -177,7 +178,8 @@ void Runtime::write_report() {
     const std::string failure = report::write_report(json, path);
     if (failure.empty() || report_failed_) return;
     // `tidepool run` has returned, and removed its folder, before a process that went its own way.
-    if (!run_folder_.empty() && path.starts_with(run_folder_) && ::access(run_folder_.c_str(), F_OK) != 0) return;
+    if (!run_folder_.empty() && path.starts_with(run_folder_) && ::access(run_folder_.c_str(), F_OK) != 0)
+      return;
     report_failed_ = true;
     log::warn("the report " + path + " cannot be written (" + failure + ")");
   };

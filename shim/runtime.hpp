@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/base/lifecycle.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/route/router.hpp"
 
@@ -27,7 +28,10 @@ class Runtime {
   // Null: this process is none of our business (mode off, a detached child of a fork). The first call
   // builds it; it may come from another library's constructor, before any of ours.
   using HookFactSource = HookFacts (*)();
-  static Runtime* get(HookFactSource hook_facts);
+  static Runtime* get(HookFactSource hook_facts) {
+    Runtime* runtime = built.load(std::memory_order_acquire);
+    return runtime != nullptr && !lifecycle::detached() ? runtime : get_first(hook_facts);
+  }
 
   Router& router() { return router_; }
 
@@ -41,6 +45,8 @@ class Runtime {
   explicit Runtime(HookFactSource hook_facts);
   static Runtime* create(HookFactSource hook_facts);
   static Runtime* existing();
+  static Runtime* get_first(HookFactSource hook_facts);
+  static constinit std::atomic<Runtime*> built;
 
   bool reports() const { return !settings_.report.empty() || !run_folder_.empty(); }
   void write_report();

@@ -7,9 +7,11 @@
 #include <atomic>
 
 namespace tidepool::lifecycle {
-namespace {
 
 constinit std::atomic<bool> is_detached{false};
+
+namespace {
+
 constinit std::atomic<bool> is_started{false};
 
 }  // namespace
@@ -18,7 +20,5 @@ void driver_started() {
   if (is_started.exchange(true)) return;
   pthread_atfork(nullptr, nullptr, [] { is_detached.store(true, std::memory_order_relaxed); });
 }
-
-bool detached() { return is_detached.load(std::memory_order_relaxed); }
 
 }  // namespace tidepool::lifecycle

@@ -5,12 +5,16 @@
 // untouched. A child forked before the first cuInit is a process like any other.
 #pragma once
 
+#include <atomic>
+
 namespace tidepool::lifecycle {
+
+extern constinit std::atomic<bool> is_detached;
 
 // The driver was initialised: from now on a forked child is detached. Idempotent.
 void driver_started();
 
 // True in a forked child of a process in which driver_started() had been called.
-bool detached();
+inline bool detached() { return is_detached.load(std::memory_order_relaxed); }
 
 }  // namespace tidepool::lifecycle

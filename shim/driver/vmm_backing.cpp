@@ -24,8 +24,8 @@ bool vmm_supported(int device) {
     return false;
   const CUmemAllocationProp properties = properties_for(device);
   std::size_t granularity = 0;
-  return driver.cuMemGetAllocationGranularity(&granularity, &properties,
-                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS &&
+  return driver.cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
+             CUDA_SUCCESS &&
          granularity != 0 && kPage % granularity == 0;
 }
 

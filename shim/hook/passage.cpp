@@ -23,7 +23,8 @@ HookFacts collect_hook_facts() {
     const auto hook = static_cast<Hook>(i);
     const std::uint64_t intercepted = tally::sum(intercepted_slot(hook));
     facts.intercepted[kHooks[i].symbol] = intercepted;
-    facts.forwarded[kHooks[i].symbol] = tally::sum(forwarded_slot(hook)) + (kHooks[i].passed_first ? intercepted : 0);
+    facts.forwarded[kHooks[i].symbol] =
+        tally::sum(forwarded_slot(hook)) + (kHooks[i].passed_first ? intercepted : 0);
   }
   facts.uncovered = describe_uncovered();
   return facts;

@@ -40,13 +40,17 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemo
 }
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   return serve<Hook::cuMemFreeAsync>(
-      [&](Router& router, const Pass& pass) { return router.free_async(dptr, {hStream, false}, pass); }, dptr,
-      hStream);
+      [&](Router& router, const Pass& pass) {
+        return router.free_async(dptr, {hStream, false}, pass);
+      },
+      dptr, hStream);
 }
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream) {
   return serve<Hook::cuMemFreeAsync_ptsz>(
-      [&](Router& router, const Pass& pass) { return router.free_async(dptr, {hStream, true}, pass); }, dptr,
-      hStream);
+      [&](Router& router, const Pass& pass) {
+        return router.free_async(dptr, {hStream, true}, pass);
+      },
+      dptr, hStream);
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
@@ -80,8 +84,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep) {
 }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
   return serve<Hook::cuMemPoolSetAttribute>(
-      [&](Router& router, const Pass& pass) { return router.set_pool_attribute(pool, attr, pass); }, pool, attr,
-      value);
+      [&](Router& router, const Pass& pass) { return router.set_pool_attribute(pool, attr, pass); }, pool,
+      attr, value);
 }
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
   return serve<Hook::cuMemPoolGetAttribute, &Router::pool_attribute>(pool, attr, value);

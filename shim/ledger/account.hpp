@@ -49,22 +49,26 @@ class Account {
   // What the application was given: out of an arena, or by the driver itself, whose memory is then held.
   void served(Bytes size) {
     tally::add(slots_ + kServed, size);
-    given(size);
+    tally::add(slots_ + kAllocations);
   }
   void passed(Bytes size) {
     tally::add(slots_ + kPassed, size);
+    tally::add(slots_ + kAllocations);
     reserved.add(size);
-    given(size);
+    live.add(size);
   }
-  // The application freed what it was given; whose memory that is, is not said.
-  void taken_back(Bytes size) {
+  // The application freed what it was given.
+  void taken_back() { tally::add(slots_ + kFrees); }
+  void passed_back(Bytes size) {
+    taken_back();
     live.subtract(size);
-    tally::add(slots_ + kFrees);
+    reserved.subtract(size);
+    give_back(size);
   }
 
   // After the driver said yes: physical memory of this process grew or shrank.
   Gauge reserved;
-  // What the application asked for and has not freed.
+  // What the application has of the driver itself, and has not freed.
   Gauge live;
   // Sums over all allocations, freed or not.
   std::uint64_t allocations() const { return tally::sum(slots_ + kAllocations); }
@@ -74,11 +78,6 @@ class Account {
 
  private:
   enum : std::size_t { kAllocations, kFrees, kServed, kPassed, kSlots };
-
-  void given(Bytes size) {
-    live.add(size);
-    tally::add(slots_ + kAllocations);
-  }
 
   const std::size_t slots_ = tally::reserve(kSlots);
   std::atomic<Bytes> limit_{kUnlimited};

@@ -1,4 +1,5 @@
-// The driver's own blocks that the application holds, by their first byte. Those of an arena are in its policy.
+// The driver's own blocks that the application holds, by their first byte. Those of an arena are in its
+// policy.
 //
 // Threading: any thread. Locks are held for a look-up only, never over a driver call.
 #pragma once

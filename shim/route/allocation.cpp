@@ -26,9 +26,9 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
   back_reservations();
   const std::uint64_t context = current_context();
   if (serves_synchronous() && device->has_arena())
-    return serve(*device, out, bytes, kNoStream, {.kind = Kind::synchronous, .context = context}, pass);
-  return pass_allocation(*device, out, bytes, {.device = device->ordinal, .requested = bytes, .context = context},
-                         pass);
+    return serve(*device, out, bytes, Lane{}, {.kind = Kind::synchronous, .context = context}, pass);
+  return pass_allocation(*device, out, bytes,
+                         {.device = device->ordinal, .requested = bytes, .context = context}, pass);
 }
 
 CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t height, const Pass& pass) {
@@ -39,14 +39,19 @@ CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t
   return pass_allocation(*device, out, record.requested, record, pass);
 }
 
-CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, const Owner& owner,
+CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
                        const Pass& pass) {
-  const Request request{.size = bytes, .stream = stream, .owner = owner.packed(), .tag = owner.tag()};
+  const Request request{.size = bytes,
+                        .stream = lane.key,
+                        .owner = owner.packed(),
+                        .tag = owner.tag(),
+                        .grouped = owner.pool != nullptr && owner.pool->by_default,
+                        .place = lane.place};
   Result<Block> block = device.policy().allocate(request);
   if (!block && block.failure().reason == Reason::needs_fence) block = find_memory(device, request);
   if (block) {
     device.account.served(bytes);
-    gauge_of(device, owner).add(bytes);
+    if (owner.pool != nullptr && !owner.pool->by_default) owner.pool->used.add(bytes);
     *out = block.value().address.value;
     return CUDA_SUCCESS;
   }
@@ -54,12 +59,12 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey 
   if (reason == Reason::out_of_memory || reason == Reason::limit) return refuse(device, bytes, pass);
   // Our own fault, or a driver that cannot map: its plain allocation is the way out.
   if (!device.warned_of_arena.exchange(true))
-    log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " + std::to_string(bytes) +
-              " bytes (driver error " + std::to_string(block.failure().code) +
+    log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
+              std::to_string(bytes) + " bytes (driver error " + std::to_string(block.failure().code) +
               "); such requests are passed on to the driver");
-  return pass_allocation(device, out, bytes,
-                         {.device = device.ordinal, .requested = bytes, .kind = owner.kind, .context = owner.context},
-                         pass);
+  return pass_allocation(
+      device, out, bytes,
+      {.device = device.ordinal, .requested = bytes, .kind = owner.kind, .context = owner.context}, pass);
 }
 
 // A record that is still there is of a block that ended by a way we do not see.
@@ -81,7 +86,7 @@ CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, 
     return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, pass) : result;
   }
   enter({*out}, record);
-  device.account.passed(bytes);
+  device.passed(bytes);
   return result;
 }
 
@@ -93,7 +98,7 @@ CUresult Router::refuse(Device& device, Bytes bytes, const Pass& pass) {
   if (settings_.mode != Mode::passthrough && driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS)
     device_free = free;
   device.record_out_of_memory({utc_now(), pass.entry(), bytes, device_free, device.total,
-                               device.account.live.now(), device.account.reserved.now()});
+                               device.requested().now, device.account.reserved.now()});
   on_out_of_memory_();
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -101,17 +106,15 @@ CUresult Router::refuse(Device& device, Bytes bytes, const Pass& pass) {
 // The books of a block of the arena that is gone.
 void Router::forget(Device& device, const Label& label) {
   const Owner owner = Owner::of(label);
-  device.account.taken_back(label.requested);
-  gauge_of(device, owner).subtract(label.requested);
+  device.account.taken_back();
+  if (owner.pool != nullptr && !owner.pool->by_default) owner.pool->used.subtract(label.requested);
   if (owner.of_share) device.pool_share.give_back(label.requested);
 }
 
 // The books of a block of the driver's that is gone.
 void Router::forget(const Record& record) {
   Device& device = device_at(record.device);
-  device.account.taken_back(record.requested);
-  device.account.reserved.subtract(record.requested);
-  device.account.give_back(record.requested);
+  device.passed_back(record.requested);
 }
 
 // The record goes first: once the driver has returned, another thread may be given the address.

@@ -150,7 +150,24 @@ void Device::build_arena() {
     preallocated_ = config.initial;
   }
   policy_ = make_policy(mode_name(settings_.mode), config, backing_);
+  if (policy_ != nullptr) policy_->count_outside(static_cast<std::int64_t>(account.live.now()));
   has_policy_.store(policy_ != nullptr, std::memory_order_release);
+}
+
+void Device::passed(Bytes size) {
+  account.passed(size);
+  if (has_policy()) policy_->count_outside(static_cast<std::int64_t>(size));
+}
+
+void Device::passed_back(Bytes size) {
+  account.passed_back(size);
+  if (has_policy()) policy_->count_outside(-static_cast<std::int64_t>(size));
+}
+
+Device::Requested Device::requested() {
+  if (!has_policy()) return {account.live.now(), account.live.peak()};
+  const Snapshot held = policy_->snapshot();
+  return {held.requested, std::max(held.requested_peak, account.live.peak())};
 }
 
 Snapshot Device::snapshot() { return has_policy() ? policy_->snapshot() : Snapshot{}; }

@@ -65,7 +65,6 @@ class Device {
   std::string name;
   Bytes total = 0;
   Account account;
-  Gauge synchronous;  // what the application has of cuMemAlloc out of the arena, bytes
   EventFence events;
   Reservation reservation;
   PoolShare pool_share;
@@ -83,6 +82,17 @@ class Device {
 
   // What the arena took when it was built.
   Bytes preallocated() const { return preallocated_; }
+
+  // The driver itself gave the application memory, or took it back.
+  void passed(Bytes size);
+  void passed_back(Bytes size);
+
+  // What the application asked for and has not freed, of the arena and of the driver.
+  struct Requested {
+    Bytes now;
+    Bytes peak;
+  };
+  Requested requested();
 
   // What the arena holds, bytes; its high mark is the one that the application may set back.
   Gauge& arena_held() { return backing_.held; }

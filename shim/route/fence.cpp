@@ -34,7 +34,8 @@ EventFence::Progress Router::advance_fence(Device& device) {
     if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != nullptr &&
         std::find(contexts.begin(), contexts.end(), current) == contexts.end())
       contexts.push_back(current);
-    const auto [progress, fence] = device.events.advance(contexts, [&] { return device.policy().open_fence(); });
+    const auto [progress, fence] =
+        device.events.advance(contexts, [&] { return device.policy().open_fence(); });
     if (progress == EventFence::Progress::done) device.policy().close_fence(fence);
     if (progress != EventFence::Progress::impossible) return progress;
   }

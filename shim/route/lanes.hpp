@@ -32,22 +32,29 @@ struct Lane {
   CUcontext context = nullptr;  // of a default stream: the one it stands for
   Device* device = nullptr;
   StreamKey key;
+  StreamPlace* place = nullptr;  // in the device's arena, once it has one
   // The pool that was asked for last, and what it stands for; null: not served.
   CUmemoryPool asked_pool = nullptr;
   bool pool_known = false;
   Pool* pool = nullptr;
+
+  bool serves(CUmemoryPool asked) const { return pool != nullptr && asked_pool == asked; }
 };
 
 class Lanes {
  public:
-  // This thread's lane of that stream, if it is still right; else an empty one in its place.
-  Lane& lane_of(const StreamName& name) {
-    Lane& lane = mine[(reinterpret_cast<std::uintptr_t>(name.stream) >> 4 ^
-                       reinterpret_cast<std::uintptr_t>(name.stream) >> 9) % mine.size()];
-    const std::uint64_t generation = generation_.load(std::memory_order_acquire);
-    if (lane.generation == generation && lane.name == name) return lane;
+  // This thread's lane of that stream, if it is still right; else null.
+  Lane* find(const StreamName& name) {
+    Lane& lane = place_of(name);
+    return lane.generation == generation_.load(std::memory_order_acquire) && lane.name == name ? &lane
+                                                                                               : nullptr;
+  }
+  // The same, or an empty one in its place.
+  Lane& find_or_begin(const StreamName& name) {
+    if (Lane* known = find(name)) return *known;
+    Lane& lane = place_of(name);
     lane = Lane{};
-    lane.generation = generation;
+    lane.generation = generation_.load(std::memory_order_acquire);
     lane.name = name;
     return lane;
   }
@@ -56,6 +63,11 @@ class Lanes {
   void forget() { generation_.fetch_add(1, std::memory_order_acq_rel); }
 
  private:
+  static Lane& place_of(const StreamName& name) {
+    const auto handle = reinterpret_cast<std::uintptr_t>(name.stream);
+    return mine[(handle >> 4 ^ handle >> 9) % mine.size()];
+  }
+
   static constinit thread_local std::array<Lane, 4> mine __attribute__((tls_model("initial-exec")));
   std::atomic<std::uint64_t> generation_{1};
 };

@@ -20,7 +20,7 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
     return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, size, pass) : result;
   }
   mappings_.created(*handle, {device.ordinal, size});
-  device.account.passed(size);
+  device.passed(size);
   return result;
 }
 
@@ -36,10 +36,7 @@ CUresult Router::retain(CUmemGenericAllocationHandle* handle, void* address, con
 void Router::end_use(Mappings::Id id) {
   const std::optional<Physical> ended = mappings_.end_use(id);
   if (!ended) return;
-  Account& account = device_at(ended->device).account;
-  account.taken_back(ended->size);
-  account.reserved.subtract(ended->size);
-  account.give_back(ended->size);
+  device_at(ended->device).passed_back(ended->size);
 }
 
 CUresult Router::release(CUmemGenericAllocationHandle handle, const Pass& pass) {

@@ -13,8 +13,12 @@ struct Owner {
   Pool* pool = nullptr;       // of a stream-ordered one
   bool of_share = false;      // taken of the share of JAX's pool
 
-  std::uint64_t packed() const { return kind == Kind::synchronous ? context : reinterpret_cast<std::uint64_t>(pool); }
-  std::uint32_t tag() const { return (kind == Kind::stream_ordered ? kOrdered : 0) | (of_share ? kShare : 0); }
+  std::uint64_t packed() const {
+    return kind == Kind::synchronous ? context : reinterpret_cast<std::uint64_t>(pool);
+  }
+  std::uint32_t tag() const {
+    return (kind == Kind::stream_ordered ? kOrdered : 0) | (of_share ? kShare : 0);
+  }
 
   static Owner of(const Label& label) {
     const bool ordered = (label.tag & kOrdered) != 0;

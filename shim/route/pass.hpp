@@ -11,9 +11,10 @@ namespace tidepool {
 class Pass {
  public:
   template <typename Call>
-    requires(!std::is_same_v<std::remove_cvref_t<Call>, Pass>)
-  Pass(const char* entry, const Call& call)
-      : entry_(entry), call_(&call), run_([](const void* bound) { return (*static_cast<const Call*>(bound))(); }) {}
+  requires(!std::is_same_v<std::remove_cvref_t<Call>, Pass>) Pass(const char* entry, const Call& call)
+      : entry_(entry),
+        call_(&call),
+        run_([](const void* bound) { return (*static_cast<const Call*>(bound))(); }) {}
 
   // Calls the driver; may be repeated.
   CUresult operator()() const { return run_(call_); }

@@ -53,25 +53,25 @@ Pool* Router::books_of(CUmemoryPool pool) {
   return nullptr;
 }
 
-// The driver's pool is empty where the arena serves it, so what it counts is added to. The arena is one for all
-// pools of a device: what it holds beyond the blocks of others is the default pool's.
+// The driver's pool is empty where the arena serves it, so what it counts is added to. The arena is one for
+// all pools of a device: what it holds beyond the blocks of others is the default pool's.
 CUresult Router::pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value,
                                 const Pass& pass) {
   const CUresult result = pass();
   Pool* books = result == CUDA_SUCCESS ? books_of(pool) : nullptr;
   if (books == nullptr) return result;
   Device& device = device_at(books->device);
-  const auto held = [&](Bytes reserved) {
-    const Bytes others = pools_.used_by_others(books->device) + device.synchronous.now();
-    return books->by_default ? reserved - std::min(reserved, others) : books->used.now();
-  };
+  const Snapshot held = device.snapshot();
+  const bool own = !books->by_default;
   auto& count = *static_cast<cuuint64_t*>(value);
   switch (attribute) {
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: count += books->used.now(); break;
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: count += books->used.peak(); break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: count += held(device.arena_held().now()); break;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: count += own ? books->used.now() : held.grouped; break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: count += own ? books->used.peak() : held.grouped_peak; break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      count += own ? books->used.now() : held.reserved - (held.live - std::min(held.live, held.grouped));
+      break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      count += books->by_default ? device.arena_held().peak() : books->used.peak();
+      count += own ? books->used.peak() : device.arena_held().peak();
       break;
     default: break;
   }
@@ -83,7 +83,12 @@ CUresult Router::set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attri
   const CUresult result = pass();
   Pool* books = result == CUDA_SUCCESS ? books_of(pool) : nullptr;
   if (books == nullptr) return result;
-  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) books->used.reset_peak();
+  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+    if (books->by_default)
+      device_at(books->device).policy().reset_grouped_peak();
+    else
+      books->used.reset_peak();
+  }
   if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) device_at(books->device).arena_held().reset_peak();
   return result;
 }

@@ -29,7 +29,8 @@ Pool* Pools::find(CUmemoryPool handle, int device) {
   if (const auto known = pools_.find(handle); known != pools_.end())
     return known->second->device == device ? known->second : nullptr;
   CUmemoryPool by_default = nullptr;
-  if (driver.cuDeviceGetDefaultMemPool(&by_default, device) != CUDA_SUCCESS || handle != by_default) return nullptr;
+  if (driver.cuDeviceGetDefaultMemPool(&by_default, device) != CUDA_SUCCESS || handle != by_default)
+    return nullptr;
   Pool& pool = add(handle, device, true);
   pool.by_default = true;
   return &pool;
@@ -52,14 +53,6 @@ void Pools::leave_to_driver(CUmemoryPool handle, int device) {
   const std::lock_guard hold(lock_);
   const auto known = pools_.find(handle);
   (known != pools_.end() ? *known->second : add(handle, device, false)).served = false;
-}
-
-Bytes Pools::used_by_others(int device) {
-  const std::lock_guard hold(lock_);
-  Bytes used = 0;
-  for (const auto& pool : all_)
-    if (pool->device == device && !pool->by_default) used += pool->used.now();
-  return used;
 }
 
 }  // namespace tidepool

@@ -17,9 +17,10 @@ namespace tidepool {
 struct Pool {
   CUmemoryPool handle = nullptr;
   int device = 0;
-  bool served = false;    // by the device's arena; else by the driver
+  bool served = false;  // by the device's arena; else by the driver
   bool by_default = false;
-  Gauge used;  // what the application asked of it and has not freed, bytes
+  // What the application asked of it and has not freed, bytes. The engine counts that of a default pool.
+  Gauge used;
 };
 
 class Pools {
@@ -33,9 +34,6 @@ class Pools {
   void destroyed(CUmemoryPool handle);
   // From here on the driver serves it.
   void leave_to_driver(CUmemoryPool handle, int device);
-
-  // What all pools of a device but its default one have in use.
-  Bytes used_by_others(int device);
 
  private:
   Pool& add(CUmemoryPool handle, int device, bool served);

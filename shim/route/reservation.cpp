@@ -42,7 +42,8 @@ void Reservation::release() {
 
 void Reservation::release_first(Bytes size) {
   // Refused: the memory stays with the process, counted.
-  for (Bytes offset = 0; offset < size; offset += kPage) static_cast<void>(backing_.release(range_.begin + offset));
+  for (Bytes offset = 0; offset < size; offset += kPage)
+    static_cast<void>(backing_.release(range_.begin + offset));
 }
 
 }  // namespace tidepool

@@ -8,6 +8,7 @@ namespace tidepool {
 Router::Router(const Settings& settings, bool jax_uses_pool, std::function<void()> on_out_of_memory)
     : settings_(settings),
       on_out_of_memory_(std::move(on_out_of_memory)),
+      jax_uses_pool_(jax_uses_pool),
       reservation_may_come_(jax_uses_pool) {}
 
 // False before cuInit; tried again then.

@@ -97,17 +97,15 @@ class Router {
   };
 
   // allocation.cpp
-  CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, StreamKey stream, const Owner& owner,
+  CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
                  const Pass& pass);
-  CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record, const Pass& pass);
+  CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
+                           const Pass& pass);
   CUresult pass_free(Address address, const Pass& pass);
   CUresult refuse(Device& device, Bytes bytes, const Pass& pass);
   void enter(Address address, const Record& record);
   void forget(const Record& record);
   void forget(Device& device, const Label& label);
-  static Gauge& gauge_of(Device& device, const Owner& owner) {
-    return owner.pool != nullptr ? owner.pool->used : device.synchronous;
-  }
   void end_use(Mappings::Id id);  // own_memory.cpp
   bool touches_arena(CUdeviceptr at, std::size_t size);
 
@@ -131,7 +129,11 @@ class Router {
   bool hand_back_cache();
 
   // stream_ordered.cpp
+  Lane* ready_lane(const StreamName& name);
   Lane* find_lane(const StreamName& name);
+  CUresult allocate_async_anyhow(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool,
+                                 const StreamName& stream, const Pass& pass);
+  CUresult free_async_anyhow(CUdeviceptr pointer, const StreamName& stream, const Pass& pass);
   Pool* served_pool(Lane& lane, CUmemoryPool pool);
   std::optional<Address> open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, StreamKey key);
   void back_reservations();
@@ -164,6 +166,7 @@ class Router {
   std::atomic<bool> devices_ready_{false};
 
   // XLA's first request is a reservation only where it was us who chose its allocator.
+  const bool jax_uses_pool_;
   std::atomic<bool> reservation_may_come_;
 };
 

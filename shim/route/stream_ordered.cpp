@@ -25,7 +25,7 @@ Device* Router::device_of(CUstream stream) {
 // The legacy stream is one per context. The per-thread stream is one per thread and context, and dies unseen
 // with its thread: it gets no key, its memory is fenced.
 Lane* Router::find_lane(const StreamName& name) {
-  Lane& lane = lanes_.lane_of(name);
+  Lane& lane = lanes_.find_or_begin(name);
   if (name.is_handle()) {
     if (lane.device != nullptr) return &lane;
     if (streams_.check(name.stream) != CUDA_SUCCESS) return nullptr;
@@ -38,6 +38,7 @@ Lane* Router::find_lane(const StreamName& name) {
   if (lane.context == context && lane.device != nullptr) return &lane;
   lane.context = context;
   lane.pool_known = false;
+  lane.place = nullptr;
   lane.device = current_device();
   lane.key = name.is_threads_own() ? kNoStream : StreamKey{reinterpret_cast<std::uint64_t>(context) | 1};
   return lane.device == nullptr ? nullptr : &lane;
@@ -49,6 +50,7 @@ Pool* Router::served_pool(Lane& lane, CUmemoryPool pool) {
   lane.asked_pool = pool;
   lane.pool = found != nullptr && found->served ? found : nullptr;
   lane.pool_known = true;
+  if (lane.pool != nullptr && lane.place == nullptr) lane.place = lane.device->policy().place_of(lane.key);
   return lane.pool;
 }
 
@@ -60,7 +62,8 @@ bool Router::is_capturing(const StreamName& name) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-std::optional<Address> Router::open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, StreamKey key) {
+std::optional<Address> Router::open_reservation(Device& device, Bytes bytes, CUmemoryPool pool,
+                                                StreamKey key) {
   if (!reservation_may_come_.load(std::memory_order_relaxed) || !reservation_may_come_.exchange(false))
     return std::nullopt;
   cuuint64_t threshold = 0;
@@ -93,8 +96,36 @@ void Router::back_reservations() {
   }
 }
 
-CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, const StreamName& stream,
-                                const Pass& pass) {
+// A lane that is right as it stands, which nearly all are. Null: it has to be looked for.
+inline Lane* Router::ready_lane(const StreamName& name) {
+  Lane* lane = gate_.capturing() ? nullptr : lanes_.find(name);
+  if (lane == nullptr || name.is_handle()) return lane;
+  CUcontext context = nullptr;
+  return driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == lane->context ? lane : nullptr;
+}
+
+CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool,
+                                const StreamName& stream, const Pass& pass) {
+  Lane* lane = out == nullptr || jax_uses_pool_ ? nullptr : ready_lane(stream);
+  if (lane != nullptr && lane->serves(pool) && lane->pool->by_default) {
+    const Owner owner{.kind = Kind::stream_ordered, .pool = lane->pool};
+    const Result<Block> block = lane->device->policy().allocate({.size = bytes,
+                                                                 .stream = lane->key,
+                                                                 .owner = owner.packed(),
+                                                                 .tag = owner.tag(),
+                                                                 .grouped = true,
+                                                                 .place = lane->place});
+    if (block) {
+      lane->device->account.served(bytes);
+      *out = block.value().address.value;
+      return CUDA_SUCCESS;
+    }
+  }
+  return allocate_async_anyhow(out, bytes, pool, stream, pass);
+}
+
+CUresult Router::allocate_async_anyhow(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool,
+                                       const StreamName& stream, const Pass& pass) {
   if (out == nullptr || bytes == 0 || is_capturing(stream)) return pass_on(pass);
   Lane* lane = find_lane(stream);
   if (lane == nullptr) return pass_on(pass);
@@ -104,13 +135,15 @@ CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPoo
     const Record record{.device = device.ordinal, .requested = bytes, .kind = Kind::stream_ordered};
     return pass_allocation(device, out, bytes, record, pass);
   }
-  back_reservations();
-  if (const std::optional<Address> reserved = open_reservation(device, bytes, pool, lane->key)) {
-    *out = reserved->value;
-    return CUDA_SUCCESS;
+  if (jax_uses_pool_) {
+    back_reservations();
+    if (const std::optional<Address> reserved = open_reservation(device, bytes, pool, lane->key)) {
+      *out = reserved->value;
+      return CUDA_SUCCESS;
+    }
   }
   Owner owner{.kind = Kind::stream_ordered, .pool = served};
-  if (!device.pool_share.limited()) return serve(device, out, bytes, lane->key, owner, pass);
+  if (!device.pool_share.limited()) return serve(device, out, bytes, *lane, owner, pass);
   if (!device.pool_share.take(bytes)) return refuse_beyond_share(device, bytes, pass);
   owner.of_share = true;
   // Also when serve() runs out of host memory.
@@ -119,7 +152,7 @@ CUresult Router::allocate_async(CUdeviceptr* out, std::size_t bytes, CUmemoryPoo
     Bytes size;
     ~Taken() { share.give_back(size); }
   } taken{device.pool_share, bytes};
-  const CUresult result = serve(device, out, bytes, lane->key, owner, pass);
+  const CUresult result = serve(device, out, bytes, *lane, owner, pass);
   if (result == CUDA_SUCCESS) taken.size = 0;
   return result;
 }
@@ -134,6 +167,18 @@ CUresult Router::refuse_beyond_share(Device& device, Bytes bytes, const Pass& pa
 }
 
 CUresult Router::free_async(CUdeviceptr pointer, const StreamName& stream, const Pass& pass) {
+  const Lane* lane = ready_lane(stream);
+  if (lane != nullptr && lane->place != nullptr && lane->device->maybe_ours({pointer})) {
+    const Result<Block> freed = lane->device->policy().free({pointer}, lane->key, lane->place);
+    if (freed) {
+      forget(*lane->device, freed.value().label);
+      return CUDA_SUCCESS;
+    }
+  }
+  return free_async_anyhow(pointer, stream, pass);
+}
+
+CUresult Router::free_async_anyhow(CUdeviceptr pointer, const StreamName& stream, const Pass& pass) {
   const Address address{pointer};
   Device* device = owner_of(address);
   if (device == nullptr || is_capturing(stream)) return pass_free(address, pass);

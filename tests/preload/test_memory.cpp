@@ -116,7 +116,7 @@ TEST_CASE(
 
 TEST_CASE("a program that empties its pool all the time runs out of addresses, and is told so once") {
   for (const std::string mode : {"ondemand", "prealloc"}) {
-    const Run run = victim("emptied_each_step", mode);
+    const Run run = victim("emptied_each_step", mode, {{"SIM_MEMORY", "1GiB"}});
     CHECK(std::count(run.outcome.err.begin(), run.outcome.err.end(), '\n') == 1);
     CHECK(run.outcome.err.find("passed on to the driver") != std::string::npos);
   }

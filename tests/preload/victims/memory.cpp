@@ -242,7 +242,7 @@ void emptied_each_step() {
   OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
   for (int step = 0; step < 2000; ++step) {
     CUdeviceptr block = 0;
-    OK(CU(cuMemAllocAsync)(&block, 70 * kGiB, nullptr));
+    OK(CU(cuMemAllocAsync)(&block, 900 * kMiB, nullptr));
     OK(CU(cuMemFreeAsync)(block, nullptr));
     OK(CU(cuStreamSynchronize)(nullptr));
     OK(CU(cuMemPoolTrimTo)(pool, 0));
