@@ -36,7 +36,10 @@ Result<Piece*> OnDemand::grow(const Search& search) {
   std::optional<Failure> failure;
   try {
     Status created = growth.create_until(std::min(std::max(least, step), still_allowed()) & ~(kPage - 1));
-    move_until(growth, least);
+    // What free pages cannot give comes first, so that none are moved in vain.
+    const Bytes pages = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
+    if (growth.filled() + pages < least) created = growth.create_until(least - pages);
+    if (growth.filled() + pages >= least) move_until(growth, least);
     if (growth.filled() < least) created = growth.create_until(least);
     if (growth.filled() < least) failure = created.failure();
   } catch (const std::bad_alloc&) {

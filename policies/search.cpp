@@ -6,15 +6,16 @@
 namespace tidepool {
 namespace {
 
-// A piece may be long enough and yet have no place that is aligned.
+// A piece may be long enough and yet have no place that is aligned: so many are looked at before one that
+// is surely long enough is taken.
 constexpr int kCandidates = 8;
 
 }  // namespace
 
 // Reuse is exhausted, caches taken apart, before memory grows. A fence stalls the device, so memory grows
 // first while little more is held than was ever asked for at once; after that a fence goes first where it
-// is certain to serve the request, and growth where not. A caller that cannot wait asks again with
-// fence_possible = false and gets growth. When growth fails, all hope is in a fence.
+// would serve the request, or half of it by the page, and growth where not. A caller that cannot wait asks
+// again with fence_possible = false and gets growth. When growth fails, all hope is in a fence.
 Result<Piece*> OnDemand::take_slowly(const Search& search) {
   live_peak_ = std::max(live_peak_, live() + search.shape.size);
   if (Piece* piece = take(search)) return piece;
@@ -44,13 +45,16 @@ Piece* OnDemand::take(const Search& search) {
 }
 
 Piece* OnDemand::best_fit(const FreeIndex& index, Shape shape) const {
+  const auto next = [&](const Piece* piece) { return index.at_least(piece->size, piece->address() + 1); };
   Piece* piece = index.at_least(shape.size);
   for (int tries = 0; piece != nullptr && tries < kCandidates; ++tries) {
     if (fits(piece->range(), shape)) return piece;
-    piece = index.at_least(piece->size, piece->address() + 1);
+    piece = next(piece);
   }
   // Whatever is a page longer fits, however it lies.
-  return shape.large() ? index.at_least(shape.size + kPage) : nullptr;
+  if (Piece* longer = piece == nullptr ? nullptr : index.at_least(shape.size + kPage)) return longer;
+  while (piece != nullptr && !fits(piece->range(), shape)) piece = next(piece);
+  return piece;
 }
 
 // Takes a block out of a free piece; what lies before and behind stays free.

@@ -40,7 +40,9 @@ Replayed replay(const std::vector<Event>& events, Policy& policy, const CheckedB
   Replayed result;
   std::unordered_map<std::uint64_t, std::pair<Address, Bytes>> live;
   Bytes asked = 0;
+  int early = 0;
   for (const Event& event : events) {
+    if (&event == events.data() + events.size() / 2) early = backing.map_operations();
     if (!event.allocates) {
       const auto found = live.find(event.id);
       if (!policy.free(found->second.first, event.stream)) throw BrokenRule("a live block cannot be freed");
@@ -61,7 +63,8 @@ Replayed replay(const std::vector<Event>& events, Policy& policy, const CheckedB
     result.asked_peak = std::max(result.asked_peak, asked);
   }
   result.reserved_peak = policy.snapshot().reserved_peak;
-  result.commits = backing.map_operations();
+  result.operations = backing.map_operations();
+  result.late_operations = result.operations - early;
   return result;
 }
 

@@ -22,7 +22,8 @@ struct Replayed {
   Bytes asked_peak = 0;  // bytes the program asked for at once, not rounded
   Bytes reserved_peak = 0;
   int fences = 0;
-  int commits = 0;
+  int operations = 0;              // pages created, moved and released
+  int late_operations = 0;         // of these in the second half of the events, when a program repeats itself
   std::vector<Address> addresses;  // one per allocation, in order
 };
 

@@ -17,56 +17,81 @@ constexpr Bytes kDevice = 80 * kGiB;
 
 double mib(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); }
 
-// What may be held for `asked`: 15 % more, but pages are whole.
-Bytes allowed(Bytes asked) { return round_up(asked / 100 * 115, kPage); }
-
-void print(const std::string& what, const Replayed& result) {
-  std::printf("%-40s asked %8.1f MiB  held %8.1f MiB  (%.3f)  fences %d  commits %d\n", what.c_str(),
-              mib(result.asked_peak), mib(result.reserved_peak),
-              static_cast<double>(result.reserved_peak) / static_cast<double>(result.asked_peak),
-              result.fences, result.commits);
+// What may be held for `asked`: 3 % more; of little memory 32 MiB more.
+Bytes allowed(Bytes asked) {
+  const Bytes share = round_up(asked / 100 * 103, kPage);
+  return asked < kGiB ? std::max(share, asked + 32 * kMiB) : share;
 }
+
+// Per 1,000 events. A fence costs nothing while the device is idle, but it stalls one that works; a map
+// operation costs tens of microseconds wherever it comes.
+constexpr double kMostFences = 2;
+constexpr double kMostLateOperations = 1;
+
+double per_thousand(int count, std::size_t events) { return count * 1000.0 / static_cast<double>(events); }
+
+Replayed play(const std::string& what, const std::vector<Event>& events, const std::string& name,
+              Bytes share) {
+  CheckedBacking backing(kDevice);
+  const auto policy = make_policy(name, {kDevice, share}, backing);
+  const Replayed result = replay(events, *policy, backing);
+  CHECK_FALSE(policy->audit());
+  std::printf(
+      "%-36s asked %8.1f MiB  held %8.1f MiB (%.3f)  fences %3d (%.2f)  map operations %5d, late %4d "
+      "(%.2f)\n",
+      what.c_str(), mib(result.asked_peak), mib(result.reserved_peak),
+      static_cast<double>(result.reserved_peak) / static_cast<double>(result.asked_peak), result.fences,
+      per_thousand(result.fences, events.size()), result.operations, result.late_operations,
+      per_thousand(result.late_operations, events.size() / 2));
+  return result;
+}
+
+const char* const kTraces[] = {"jax_gpt_async.csv", "tf_mlp_async.csv", "somas_resnet50.csv",
+                               "somas_bert_base.csv"};
 
 }  // namespace
 
-TEST_CASE("on demand holds at most 1.15 of what a recorded program asks for, without a fence") {
-  for (const char* name :
-       {"jax_gpt_async.csv", "tf_mlp_async.csv", "somas_resnet50.csv", "somas_bert_base.csv"}) {
-    CheckedBacking backing(kDevice);
-    const auto policy = make_policy("ondemand", {kDevice, 0}, backing);
-    const Replayed result = replay(read_trace(name), *policy, backing);
-    print(name, result);
+TEST_CASE(
+    "on demand holds at most 3 % more than a recorded program asks for, with few fences and map operations") {
+  for (const char* name : kTraces) {
+    const auto events = read_trace(name);
+    const Replayed result = play(name, events, "ondemand", 0);
     CHECK(result.reserved_peak <= allowed(result.asked_peak));
-    CHECK(result.fences == 0);  // one stream never needs one
-    CHECK_FALSE(policy->audit());
+    CHECK(per_thousand(result.fences, events.size()) <= kMostFences);
+    CHECK(per_thousand(result.late_operations, events.size() / 2) <= kMostLateOperations);
   }
 }
 
-TEST_CASE("a share that is large enough is all that preallocated takes") {
-  for (const char* name : {"jax_gpt_async.csv", "somas_resnet50.csv", "somas_bert_base.csv"}) {
-    CheckedBacking backing(kDevice);
-    const auto policy = make_policy("prealloc", {kDevice, 20 * kGiB}, backing);
-    const Replayed result = replay(read_trace(name), *policy, backing);
-    print(std::string(name) + ", 20 GiB at once", result);
-    CHECK(result.reserved_peak == 20 * kGiB);
+TEST_CASE(
+    "a share that is large enough is all that preallocated takes, without a fence or a late operation") {
+  for (const char* name : kTraces) {
+    const auto events = read_trace(name);
+    const Replayed result = play(std::string(name) + ", 20 GiB at once", events, "prealloc", 20 * kGiB);
+    CHECK(result.reserved_peak <= 20 * kGiB + kPage);  // what is asked for before the first MiB
     CHECK(result.fences == 0);
-    CHECK_FALSE(policy->audit());
+    CHECK(result.late_operations == 0);
+  }
+}
+
+TEST_CASE("a share that is too small is no border: preallocated goes on as on demand does") {
+  for (const char* name : kTraces) {
+    const auto events = read_trace(name);
+    const Replayed result = play(std::string(name) + ", 256 MiB at once", events, "prealloc", 256 * kMiB);
+    CHECK(result.reserved_peak <= std::max(allowed(result.asked_peak), 256 * kMiB + kPage));
+    CHECK(per_thousand(result.fences, events.size()) <= kMostFences);
+    CHECK(per_thousand(result.late_operations, events.size() / 2) <= kMostLateOperations);
   }
 }
 
 // Each block on one of four streams, the worst case for reuse: what one stream frees is what another
 // asks for next.
-TEST_CASE("four streams that share a program's memory stay within 1.15 too, and fences are counted") {
+TEST_CASE("four streams that share a program's memory stay within 3 % too, and fences are counted") {
   for (const char* name : {"jax_gpt_async.csv", "somas_resnet50.csv", "somas_bert_base.csv"}) {
-    CheckedBacking backing(kDevice);
-    const auto policy = make_policy("ondemand", {kDevice, 0}, backing);
     auto events = read_trace(name);
     for (Event& event : events) event.stream = StreamKey{1 + event.id % 4};
-    const Replayed result = replay(events, *policy, backing);
-    print(std::string(name) + ", four streams", result);
+    const Replayed result = play(std::string(name) + ", four streams", events, "ondemand", 0);
     CHECK(result.reserved_peak <= allowed(result.asked_peak));
     CHECK(static_cast<std::size_t>(result.fences) < events.size() / 50);
-    CHECK_FALSE(policy->audit());
   }
 }
 

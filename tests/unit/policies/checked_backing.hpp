@@ -81,6 +81,11 @@ class CheckedBacking final : public Backing {
     --region;
     return range.end() <= region->first + region->second;
   }
+  // Calls visit(page) for each page that has memory, in address order.
+  template <typename Visit>
+  void each_page(Visit visit) const {
+    for (const auto& [page, accessible] : pages_) visit(page);
+  }
   Bytes held() const { return held_; }
   int map_operations() const { return create_count + move_count + release_count; }
 

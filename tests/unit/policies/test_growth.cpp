@@ -166,6 +166,17 @@ TEST_CASE_METHOD(Row, "pages of small blocks are moved too, those of large ones 
   CHECK(block > large);
 }
 
+TEST_CASE_METHOD(Row, "no page is moved for a request that fails all the same") {
+  backing.capacity = 128 * kMiB;
+  make(32 * kMiB, {0, 2});
+  CHECK(refusal(66 * kMiB) == Reason::out_of_memory);
+  put(blocks[1], kNoStream);
+  CHECK(refusal(98 * kMiB) == Reason::needs_fence);
+  CHECK(moved() == 0);
+  fence();
+  CHECK(get(96 * kMiB) == blocks[0]);
+}
+
 TEST_CASE_METHOD(Row, "what the device gave before it ended stays free, and a smaller request has it") {
   backing.capacity = 40 * kMiB;
   CHECK(refusal(64 * kMiB) == Reason::out_of_memory);

@@ -127,6 +127,24 @@ TEST_CASE_METHOD(Engine, "a large block lies among small ones before memory grow
   CHECK(backing.held() == held);
 }
 
+TEST_CASE_METHOD(Engine, "of many pieces that are long enough the aligned one is found, on a full device") {
+  constexpr Bytes kPad = 3 * kGranule;
+  put_idle(get(13 * 18 * kMiB + 2 * kMiB));  // all of the following lies in it, in a row
+  std::vector<Address> freed;
+  for (int i = 0; i < 13; ++i) {
+    // What is free in the first twelve begins behind a page and has 16 MiB from the next one on; the last
+    // is free from its page on, and not a page longer than what is asked for.
+    const Bytes pad = i < 12 ? kPad : 0;
+    get(i < 12 ? kPad : kPage);
+    freed.push_back(get(9 * kMiB));
+    freed.push_back(get(9 * kMiB - pad));
+  }
+  for (const Address block : freed) put_idle(block);
+  backing.capacity = backing.held();
+  backing.refuse_moves = true;
+  CHECK(get(kLarge + kGranule) == freed[24]);
+}
+
 TEST_CASE_METHOD(Engine, "little more than the peak is grown before a fence, and no more than that") {
   const Address block = get(kGiB);
   put(block);
