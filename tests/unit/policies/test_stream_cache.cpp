@@ -20,7 +20,7 @@ struct Cache {
   }
   Piece* put(Bytes at, Bytes granules, Epoch freed = 1) {
     Piece* piece = pieces.make(at, granules, State::taken);
-    return cache.push(piece, freed) ? piece : nullptr;
+    return cache.push(piece, freed, 1) ? piece : nullptr;
   }
   std::set<const Piece*> drain(Epoch last) {
     std::set<const Piece*> out;
@@ -123,11 +123,11 @@ TEST_CASE_METHOD(Cache, "where host memory is lacking nothing is kept and nothin
   ask_for(4, 2);
   Piece* piece = pieces.make(0, 4, State::taken);
   bool kept = true;
-  CHECK_FALSE(testing::throws_without_memory(0, [&] { kept = cache.push(piece, 1); }));
+  CHECK_FALSE(testing::throws_without_memory(0, [&] { kept = cache.push(piece, 1, 1); }));
   CHECK_FALSE(kept);
   CHECK(piece->state() == State::taken);
   CHECK(cache.bytes() == 0);
-  CHECK(cache.push(piece, 1));
+  CHECK(cache.push(piece, 1, 1));
 }
 
 TEST_CASE_METHOD(Cache, "a cache serves one stream at a time and says which") {
