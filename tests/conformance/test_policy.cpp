@@ -106,6 +106,17 @@ TEST_CASE_METHOD(EachPolicy, "a later fence covers an earlier one, a repeated or
   CHECK(policy->snapshot().in_limbo == kMiB);
 }
 
+TEST_CASE_METHOD(EachPolicy,
+                 "an earlier fence that closes late takes nothing back of what a later one freed") {
+  const Block block = get(kDevice);
+  const Fence first = policy->open_fence();
+  put(block);
+  const Fence second = policy->open_fence();
+  policy->close_fence(second);
+  policy->close_fence(first);
+  CHECK(ask(kDevice, kTwo));
+}
+
 TEST_CASE_METHOD(EachPolicy, "a fence covers what was freed before it opened, not before the latest one") {
   const Block earlier = get(kMiB);
   const Block later = get(2 * kMiB);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/unit/policies/engine.hpp"
+#include "tests/unit/policies/failing_new.hpp"
 
 using namespace tidepool;
 using namespace tidepool::testing;
@@ -90,14 +91,24 @@ TEST_CASE_METHOD(Engine, "the better fit of what the stream freed and what is ev
 }
 
 TEST_CASE_METHOD(Engine, "of two equal fits the stream's own is taken, which serves nobody else") {
-  const Address everybodys = get(5 * kMiB);
+  const Address everybodys = get(5 * kMiB, kTwo);
   get(kMiB);
-  const Address own = get(5 * kMiB + 1);  // another size, so that it is not kept whole
-  get(kMiB);
+  const Address own = get(5 * kMiB);
+  get(2 * kMiB);
   put_idle(everybodys);
   put(own);
-  CHECK(get(5 * kMiB - kGranule) == everybodys);  // the better fit
-  CHECK(get(5 * kMiB + kGranule - kGranule / 2) == own);
+  CHECK(get(4 * kMiB) == own);
+}
+
+TEST_CASE_METHOD(Engine,
+                 "large blocks go among large ones though what is free among small ones fits better") {
+  const Address small = get(15 * kMiB);
+  const Address behind = get(5 * kMiB);
+  get(2 * kMiB);
+  const Address large = get(30 * kMiB);
+  get(kLarge);
+  for (const Address block : {small, behind, large}) put_idle(block);
+  CHECK(get(kLarge) == large);
 }
 
 TEST_CASE_METHOD(Engine, "small blocks go among small ones though a large one's rest fits better") {
@@ -253,4 +264,17 @@ TEST_CASE_METHOD(Engine,
     CHECK(get(4 * kMiB) != block);
     fence();
   }
+}
+
+TEST_CASE_METHOD(Engine, "streams that come and go need no host memory of their own each") {
+  const auto live_once = [&] {
+    const auto block = policy.allocate({4 * kMiB, kOne});
+    static_cast<void>(policy.free(block.value().address, kOne));
+    policy.forget_stream(kOne);
+    policy.close_fence(policy.open_fence());
+  };
+  live_once();
+  CHECK_FALSE(throws_without_memory(0, [&] {
+    for (int life = 0; life < 1000; ++life) live_once();
+  }));
 }
