@@ -77,6 +77,8 @@ class Arena {
     Address at_;
   };
 
+  Bytes available() { return backing_.available(); }
+
   // The piece that fresh addresses of that kind would adjoin. Null: there is none.
   Piece* tail(bool large) const { return regions_[large].last; }
 

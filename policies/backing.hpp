@@ -17,6 +17,10 @@ class Backing {
   // Takes `size` bytes of addresses without memory. Requires: a multiple of kPage.
   virtual Result<Range> reserve(Bytes size) = 0;
 
+  // How much create() could give just now, as far as that can be known without trying; others may take it
+  // meanwhile.
+  virtual Bytes available() { return kUnlimited; }
+
   // Puts a new page of memory under `page`, not accessible before enable().
   // Requires: reserved addresses that never had memory.
   virtual Status create(Address page) = 0;

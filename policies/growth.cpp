@@ -13,6 +13,9 @@ namespace {
 constexpr Bytes kSlackDivisor = 40;
 constexpr Bytes kLeastSlack = 8 * kMiB;
 
+// Below, asking the driver costs more than trying.
+constexpr Bytes kWorthAsking = 256 * kMiB;
+
 // Packed memory grows by a little more than is missing, so that many small blocks cost few calls.
 Bytes step_for(Bytes reserved) { return std::clamp(round_up(reserved / 64, kPage), kPage, 16 * kMiB); }
 
@@ -23,6 +26,13 @@ Bytes OnDemand::still_allowed() const {
   return most - std::min(most, arena_.reserved());
 }
 
+// Would growth by `least` bytes fail for certain? A request that the device cannot serve must not take all
+// that it has before that shows: a neighbour may need it.
+bool OnDemand::hopeless(Bytes least) {
+  const Bytes pages = everybody_.free[false].in_pages() + everybody_.free[true].in_pages();
+  return least >= kWorthAsking && least > pages && least - pages > arena_.available();
+}
+
 // More than the least only from the device, and only where it is allowed.
 Result<Piece*> OnDemand::grow(const Search& search) {
   Arena::Growth growth(arena_, search.shape.large());
@@ -30,6 +40,8 @@ Result<Piece*> OnDemand::grow(const Search& search) {
   if (const Status done = growth.begin(round_up(search.shape.size, kPage) + step); !done)
     return done.failure();
   const Bytes least = lacking(search);
+  const Bytes before = arena_.reserved();
+  if (hopeless(least)) return without_memory(search, Failure{Reason::out_of_memory});
   // Its pages must not be moved away from under the block that it will be part of.
   Piece* tail = detach_tail(search);
 
@@ -52,9 +64,15 @@ Result<Piece*> OnDemand::grow(const Search& search) {
   if (piece != nullptr) put(piece, kEverybody, 0);
   if (tail != nullptr) put(tail, tail->stream, tail->idle.freed);
   if (failure->reason == Reason::host_memory) throw std::bad_alloc();
-  if (search.fence_possible && failure->reason != Reason::driver && anything_unfenced())
-    return Failure{Reason::needs_fence};
-  return *failure;
+  // What did not suffice is the device's again.
+  release_free(arena_.reserved() - before);
+  return without_memory(search, *failure);
+}
+
+// All hope is in a fence, where one is possible.
+Failure OnDemand::without_memory(const Search& search, Failure failure) const {
+  const bool fence = search.fence_possible && failure.reason != Reason::driver && anything_unfenced();
+  return fence ? Failure{Reason::needs_fence} : failure;
 }
 
 Piece* OnDemand::detach_tail(const Search& search) {

@@ -100,6 +100,8 @@ class OnDemand : public Policy {
 
   // growth.cpp: memory from the device, or from elsewhere in the arena
   Result<Piece*> grow(const Search& search);
+  bool hopeless(Bytes least);
+  Failure without_memory(const Search& search, Failure failure) const;
   Piece* detach_tail(const Search& search);
   Piece* join_tail(Piece* grown, Piece* tail, Shape shape);
   Bytes still_allowed() const;

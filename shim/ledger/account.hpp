@@ -4,6 +4,7 @@
 // Threading: any thread, no lock.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 
 #include "policies/units.hpp"
@@ -43,6 +44,11 @@ class Account {
       if (amount > limit() || held > limit() - amount) return false;
     } while (!charged_.compare_exchange_weak(held, held + amount, std::memory_order_relaxed));
     return true;
+  }
+  // Of the limit.
+  Bytes left() const {
+    const Bytes held = charged_.load(std::memory_order_relaxed);
+    return limit() - std::min(limit(), held);
   }
   void give_back(Bytes amount) { charged_.fetch_sub(amount, std::memory_order_relaxed); }
 

@@ -72,6 +72,19 @@ bool AccountedBacking::owns(Address address) const {
   return false;
 }
 
+// The current context's device, which is ours for all but a stream of another device's; then nothing is
+// known.
+Bytes AccountedBacking::available() {
+  const Bytes left = account_.left();
+  CUdevice current = -1;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device_ ||
+      driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
+    return left;
+  return std::min(left, Bytes{free});
+}
+
 Status AccountedBacking::create(Address page) {
   const RelaxedCapture relaxed(gate_);
   if (!account_.take(kPage)) return Failure{Reason::limit, CUDA_ERROR_OUT_OF_MEMORY};
@@ -116,7 +129,7 @@ Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
       reservation(backing_),
       settings_(settings),
       physical_(ordinal_number),
-      backing_(physical_, account, gate) {
+      backing_(physical_, account, gate, ordinal_number) {
   // passthrough observes and reports only.
   if (settings.mode == Mode::ondemand || settings.mode == Mode::prealloc)
     account.set_limit(limit_for_device(settings, ordinal, uuid, total));

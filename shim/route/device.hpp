@@ -30,9 +30,10 @@ bool rdma_module_loaded();
 // Checks the process's limit before the device is asked, and counts what the device gave.
 class AccountedBacking final : public Backing {
  public:
-  AccountedBacking(Backing& physical, Account& account, CaptureGate& gate)
-      : physical_(physical), account_(account), gate_(gate) {}
+  AccountedBacking(Backing& physical, Account& account, CaptureGate& gate, int device)
+      : physical_(physical), account_(account), gate_(gate), device_(device) {}
   Result<Range> reserve(Bytes size) override;
+  Bytes available() override;
   Status create(Address page) override;
   Status move(Address page, Address to) override;
   Status enable(Range range) override;
@@ -51,6 +52,7 @@ class AccountedBacking final : public Backing {
   Backing& physical_;
   Account& account_;
   CaptureGate& gate_;
+  const int device_;
   std::mutex reserve_lock_;
   std::array<Range, kMostRanges> ranges_;
   std::atomic<std::size_t> range_count_{0};

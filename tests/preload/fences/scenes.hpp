@@ -30,6 +30,7 @@ void context_ends_in_flight();
 // stream.cpp: stream-ordered memory
 void taken_by_another_stream();
 void taken_when_short();
+void taken_when_short_elsewhere();
 void taken_by_the_next_stream();
 void taken_by_another_thread();
 void taken_by_another_context();

@@ -1,5 +1,7 @@
 // Stream-ordered memory that was freed behind a kernel: the same stream may have it at once, others not
 // before the kernel is done.
+#include <array>
+#include <optional>
 #include <thread>
 
 #include "tests/preload/fences/scenes.hpp"
@@ -94,17 +96,45 @@ void taken_by_another_context() {
   }
 }
 
-// The stream itself may cut up what it freed; what it leaves of it is nobody else's yet.
+// The stream itself may cut up what it freed; what it leaves of it is nobody else's yet. Sizes that come back
+// are kept whole at first.
 void taken_in_parts() {
   start_driver();
   const Kernels kernels;
   const CUstream first = new_stream(), second = new_stream();
+  constexpr std::size_t kWhole = 8 * kBytes;
   for (int round = 0; round < 3; ++round) {
-    use_and_free(kernels, first, kBytes);
-    CUdeviceptr part = 0;
-    OK(CU(cuMemAllocAsync)(&part, kBytes / 4 * 3, first));
-    take_and_keep(kernels, second, kBytes / 8);
+    CUdeviceptr whole = 0, part = 0;
+    OK(CU(cuMemAllocAsync)(&whole, kWhole, first));
+    OK(CU(cuMemFreeAsync)(whole, first));
+    use_and_free(kernels, first, kWhole);
+    OK(CU(cuMemAllocAsync)(&part, kWhole / 4 * 3, first));
+    take_and_keep(kernels, second, kWhole / 4);
     OK(CU(cuMemFreeAsync)(part, first));
+  }
+}
+
+// As taken_when_short, of work in another context than the one that takes.
+void taken_when_short_elsewhere() {
+  OK(CU(cuInit)(0));
+  struct Place {
+    CUcontext context;
+    std::optional<Kernels> kernels;
+  };
+  std::array<Place, 2> places{};
+  for (Place& place : places) {
+    OK(CU(cuCtxCreate_v2)(&place.context, 0, 0));
+    place.kernels.emplace();
+  }
+  std::size_t free = 0, total = 0;
+  OK(CU(cuMemGetInfo_v2)(&free, &total));
+  const std::size_t bytes = total * 6 / 10 / kMiB * kMiB;
+  for (int round = 0; round < 4; ++round) {
+    const Place &user = places[round % 2], &taker = places[1 - round % 2];
+    OK(CU(cuCtxSetCurrent)(user.context));
+    use_and_free(*user.kernels, nullptr, bytes);
+    OK(CU(cuCtxSetCurrent)(taker.context));
+    take_and_keep(*taker.kernels, nullptr, bytes);
   }
 }
 
