@@ -53,10 +53,6 @@ Settings read_settings() {
   log::open(settings.log, settings.log_file);
   for (const SettingError& error : settings.errors)
     log::warn(error.message() + "; this process runs in passthrough");
-  if (settings.mode == Mode::managed) {
-    log::warn("TIDEPOOL_MODE=managed is not there yet; this process runs in passthrough");
-    settings.mode = Mode::passthrough;
-  }
   return settings;
 }
 
@@ -74,6 +70,7 @@ report::Device report_of(Device& device) {
                      .reserved = device.account.reserved.now(),
                      .reserved_peak = device.account.reserved.peak(),
                      .unbacked_reservation = device.reservation.unbacked(),
+                     .lazily_backed = device.account.lazy.now(),
                      .allocations = device.account.allocations(),
                      .frees = device.account.frees(),
                      .out_of_memory = device.out_of_memory_events()};

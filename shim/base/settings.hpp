@@ -14,6 +14,7 @@
 
 namespace tidepool {
 
+// Who owns device memory, see README.
 enum class Mode { ondemand, prealloc, managed, passthrough, off };
 enum class BackingChoice { automatic, native, vmm };
 enum class FrameworkChoice { automatic, all, keep };
@@ -62,6 +63,9 @@ struct Settings {
   std::string log_file;
   std::string state;
   bool fast_free = false;
+
+  // Is memory served from an arena at all?
+  bool serves() const { return mode == Mode::ondemand || mode == Mode::prealloc || mode == Mode::managed; }
 
   // As written, in the order of setting_rows(), for reports.
   std::vector<SettingValue> written;

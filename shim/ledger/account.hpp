@@ -63,6 +63,19 @@ class Account {
     reserved.add(size);
     live.add(size);
   }
+  // Managed memory that nobody has touched holds nothing; what it may come to hold is of the limit.
+  void passed_lazily(Bytes size) {
+    tally::add(slots_ + kPassed, size);
+    tally::add(slots_ + kAllocations);
+    lazy.add(size);
+    live.add(size);
+  }
+  void passed_lazily_back(Bytes size) {
+    taken_back();
+    live.subtract(size);
+    lazy.subtract(size);
+    give_back(size);
+  }
   // The application freed what it was given.
   void taken_back() { tally::add(slots_ + kFrees); }
   void passed_back(Bytes size) {
@@ -74,8 +87,9 @@ class Account {
 
   // After the driver said yes: physical memory of this process grew or shrank.
   Gauge reserved;
-  // What the application has of the driver itself, and has not freed.
+  // What the application has of the driver itself, and has not freed; of that, managed memory.
   Gauge live;
+  Gauge lazy;
   // Sums over all allocations, freed or not.
   std::uint64_t allocations() const { return tally::sum(slots_ + kAllocations); }
   std::uint64_t frees() const { return tally::sum(slots_ + kFrees); }

@@ -24,6 +24,7 @@ struct Record {
   int device = 0;
   Bytes requested = 0;
   Kind kind = Kind::synchronous;
+  bool lazy = false;          // managed memory of our choosing
   std::uint64_t context = 0;  // CUcontext of a synchronous block
 };
 

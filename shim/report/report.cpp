@@ -54,6 +54,7 @@ Json to_object(const Device& device) {
           {"reserved_bytes", device.reserved},
           {"reserved_peak_bytes", device.reserved_peak},
           {"unbacked_reservation_bytes", device.unbacked_reservation},
+          {"lazily_backed_bytes", device.lazily_backed},
           {"allocations", device.allocations},
           {"frees", device.frees},
           {"oom", events}};

@@ -37,6 +37,7 @@ struct Device {
   Bytes reserved = 0;
   Bytes reserved_peak = 0;
   Bytes unbacked_reservation = 0;  // a pool's warm-up that was answered with addresses alone
+  Bytes lazily_backed = 0;         // of `live`: managed memory, which takes device memory where it is touched
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::vector<OutOfMemory> out_of_memory;

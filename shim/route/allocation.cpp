@@ -25,6 +25,8 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
   if (device == nullptr) return pass_on(pass);
   back_reservations();
   const std::uint64_t context = current_context();
+  if (const std::optional<CUresult> lazily = allocate_lazily(*device, out, bytes, context, pass))
+    return *lazily;
   if (serves_synchronous() && device->has_arena())
     return serve(*device, out, bytes, Lane{}, {.kind = Kind::synchronous, .context = context}, pass);
   return pass_allocation(*device, out, bytes,
@@ -114,7 +116,10 @@ void Router::forget(Device& device, const Label& label) {
 // The books of a block of the driver's that is gone.
 void Router::forget(const Record& record) {
   Device& device = device_at(record.device);
-  device.passed_back(record.requested);
+  if (record.lazy)
+    device.passed_lazily_back(record.requested);
+  else
+    device.passed_back(record.requested);
 }
 
 // The record goes first: once the driver has returned, another thread may be given the address.

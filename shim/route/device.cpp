@@ -131,8 +131,7 @@ Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
       physical_(ordinal_number),
       backing_(physical_, account, gate, ordinal_number) {
   // passthrough observes and reports only.
-  if (settings.mode == Mode::ondemand || settings.mode == Mode::prealloc)
-    account.set_limit(limit_for_device(settings, ordinal, uuid, total));
+  if (settings.serves()) account.set_limit(limit_for_device(settings, ordinal, uuid, total));
 }
 
 bool Device::has_arena() {
@@ -146,7 +145,7 @@ bool Device::has_arena() {
 }
 
 void Device::build_arena() {
-  if (settings_.mode != Mode::ondemand && settings_.mode != Mode::prealloc) return;
+  if (!settings_.serves()) return;
   if (!vmm_supported(ordinal)) {
     log::warn("device " + std::to_string(ordinal) +
               " has no virtual memory calls: its memory is left to the driver");
@@ -162,7 +161,7 @@ void Device::build_arena() {
     config.initial = std::min({wanted, account.limit(), Bytes{free}}) / kPage * kPage;
     preallocated_ = config.initial;
   }
-  policy_ = make_policy(mode_name(settings_.mode), config, backing_);
+  policy_ = make_policy(settings_.mode == Mode::prealloc ? "prealloc" : "ondemand", config, backing_);
   if (policy_ != nullptr) policy_->count_outside(static_cast<std::int64_t>(account.live.now()));
   has_policy_.store(policy_ != nullptr, std::memory_order_release);
 }
@@ -175,6 +174,23 @@ void Device::passed(Bytes size) {
 void Device::passed_back(Bytes size) {
   account.passed_back(size);
   if (has_policy()) policy_->count_outside(-static_cast<std::int64_t>(size));
+}
+
+void Device::passed_lazily(Bytes size) {
+  account.passed_lazily(size);
+  if (has_policy()) policy_->count_outside(static_cast<std::int64_t>(size));
+}
+
+void Device::passed_lazily_back(Bytes size) {
+  account.passed_lazily_back(size);
+  if (has_policy()) policy_->count_outside(-static_cast<std::int64_t>(size));
+}
+
+bool Device::backs_lazily() const {
+  int supported = 0;
+  return driver.cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, ordinal) ==
+             CUDA_SUCCESS &&
+         supported != 0;
 }
 
 Device::Requested Device::requested() {

@@ -88,6 +88,10 @@ class Device {
   // The driver itself gave the application memory, or took it back.
   void passed(Bytes size);
   void passed_back(Bytes size);
+  void passed_lazily(Bytes size);
+  void passed_lazily_back(Bytes size);
+  // Can the device fault pages of managed memory in while it computes?
+  bool backs_lazily() const;
 
   // What the application asked for and has not freed, of the arena and of the driver.
   struct Requested {

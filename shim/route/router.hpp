@@ -99,6 +99,9 @@ class Router {
   // allocation.cpp
   CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
                  const Pass& pass);
+  std::optional<CUresult> allocate_lazily(Device& device, CUdeviceptr* out, Bytes bytes,
+                                          std::uint64_t context,
+                                          const Pass& pass);  // lazy.cpp
   CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
                            const Pass& pass);
   CUresult pass_free(Address address, const Pass& pass);

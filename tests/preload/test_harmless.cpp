@@ -61,13 +61,6 @@ TEST_CASE("a value that is not understood: one line that names it, and passthrou
   }
 }
 
-TEST_CASE("managed says once that it is not there, and passes through") {
-  const Run run = run_on_simulator({VICTIM, "alloc_free"}, "managed");
-  CHECK(run.outcome.exit_code == 0);
-  CHECK(lines_of(run.outcome.err) == 1);
-  CHECK(run.report.at("mode") == "passthrough");
-}
-
 TEST_CASE("a report or log that cannot be written: one line, the program runs on") {
   for (const std::string variable : {"TIDEPOOL_REPORT", "TIDEPOOL_LOG_FILE"}) {
     const Run run = run_on_simulator({VICTIM, "alloc_free"}, "ondemand", {{variable, "/nonexistent/folder/file"}});

@@ -9,6 +9,7 @@ using namespace tidepool::test;
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 Run victim(const std::string& scenario, const std::string& mode, const Environment& more = {}) {
   Run run = run_on_simulator({VICTIM, scenario}, mode, more);
@@ -116,10 +117,28 @@ TEST_CASE(
 
 TEST_CASE("a program that empties its pool all the time runs out of addresses, and is told so once") {
   for (const std::string mode : {"ondemand", "prealloc"}) {
-    const Run run = victim("emptied_each_step", mode, {{"SIM_MEMORY", "1GiB"}});
+    const Run run = victim("emptied_each_step", mode, {{"SIM_MEMORY", "256MiB"}});
     CHECK(std::count(run.outcome.err.begin(), run.outcome.err.end(), '\n') == 1);
     CHECK(run.outcome.err.find("passed on to the driver") != std::string::npos);
   }
+}
+
+TEST_CASE("managed backs a giant where it is touched, and serves the rest from the arena") {
+  const Run run = victim("giant", "managed");
+  CHECK(run.outcome.err.empty());
+  CHECK(run.report.at("mode") == "managed");
+  CHECK(run.calls.at("cuMemAllocManaged") == 1);
+  CHECK(run.calls.count("cuMemAlloc_v2") == 0);
+  CHECK(reserved_peak(run) < 64 * kMiB);
+  const auto& device = run.report.at("devices").at(0);
+  CHECK(device.at("requested_peak_bytes").get<std::uint64_t>() == 60 * kGiB + 3 * kMiB);
+  CHECK(device.at("lazily_backed_bytes") == 0);  // freed
+  // The limit is one for both.
+  const Run limited = run_on_simulator({VICTIM, "giant"}, "managed", {{"TIDEPOOL_LIMIT", "32GiB"}});
+  CHECK(limited.outcome.exit_code != 0);
+  CHECK(limited.calls.count("cuMemAllocManaged") == 0);
+  // Without faults while the device computes it is no use.
+  CHECK(reserved_peak(victim("giant", "ondemand")) >= 60 * kGiB);
 }
 
 TEST_CASE("a limit names a MIG instance by its UUID as well") {

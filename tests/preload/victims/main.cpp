@@ -42,6 +42,7 @@ int main(int count, char** arguments) {
                       ROW(no_mapping),
                       ROW(behind_the_end),
                       ROW(emptied_each_step),
+                      ROW(giant),
                       ROW(free_in_callback),
                       ROW(capture_dies_with_context),
                       ROW(constructor_thread),

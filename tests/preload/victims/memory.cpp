@@ -24,6 +24,23 @@ void alloc_free() {
   OK(CU(cuMemFree_v2)(0));
 }
 
+// As a framework that takes most of the device to carve it up itself.
+void giant() {
+  start_driver();
+  CUdeviceptr small = 0, all = 0;
+  OK(CU(cuMemAlloc_v2)(&small, 3 * kMiB));
+  OK(CU(cuMemAlloc_v2)(&all, 60 * kGiB));
+  std::vector<unsigned char> out(kMiB, 7), in(kMiB);
+  OK(CU(cuMemcpyHtoD_v2)(all + 50 * kGiB, out.data(), kMiB));
+  OK(CU(cuMemcpyDtoH_v2)(in.data(), all + 50 * kGiB, kMiB));
+  HOLDS(in == out);
+  CUdeviceptr more = 77;
+  FAILS(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemAlloc_v2)(&more, 1000 * kGiB));
+  HOLDS(more == 77);
+  OK(CU(cuMemFree_v2)(all));
+  OK(CU(cuMemFree_v2)(small));
+}
+
 void wrong_calls() {
   CUdeviceptr block = 77;
   FAILS(CUDA_ERROR_NOT_INITIALIZED, CU(cuMemAlloc_v2)(&block, 512));
@@ -199,7 +216,7 @@ void memory_handed_to_the_driver() {
 void limit_filled_by_cache() {
   start_driver();
   CUdeviceptr block = 0;
-  OK(CU(cuMemAllocAsync)(&block, 900 * kMiB, nullptr));
+  OK(CU(cuMemAllocAsync)(&block, 200 * kMiB, nullptr));
   OK(CU(cuMemFreeAsync)(block, nullptr));
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -242,7 +259,7 @@ void emptied_each_step() {
   OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
   for (int step = 0; step < 2000; ++step) {
     CUdeviceptr block = 0;
-    OK(CU(cuMemAllocAsync)(&block, 900 * kMiB, nullptr));
+    OK(CU(cuMemAllocAsync)(&block, 200 * kMiB, nullptr));
     OK(CU(cuMemFreeAsync)(block, nullptr));
     OK(CU(cuStreamSynchronize)(nullptr));
     OK(CU(cuMemPoolTrimTo)(pool, 0));

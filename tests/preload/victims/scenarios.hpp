@@ -25,6 +25,7 @@ void limit_filled_by_cache();
 void own_virtual_memory();
 void two_devices();
 void emptied_each_step();
+void giant();
 void several_threads();
 void barrier();
 
