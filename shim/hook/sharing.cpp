@@ -30,11 +30,15 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle mcHandle, CUdevice de
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                             CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
                             unsigned long long flags) {
-  return forward<Hook::cuMulticastBindMem>(mcHandle, mcOffset, memHandle, memOffset, size, flags);
+  return serve<Hook::cuMulticastBindMem>(
+      [&](Router& router, const Pass& pass) { return router.share_handle(memHandle, pass); }, mcHandle,
+      mcOffset, memHandle, memOffset, size, flags);
 }
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr,
                              size_t size, unsigned long long flags) {
-  return forward<Hook::cuMulticastBindAddr>(mcHandle, mcOffset, memptr, size, flags);
+  return serve<Hook::cuMulticastBindAddr>(
+      [&](Router& router, const Pass& pass) { return router.share_range(memptr, size, pass); }, mcHandle,
+      mcOffset, memptr, size, flags);
 }
 CUresult cuMulticastUnbind(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
                            size_t size) {
@@ -42,7 +46,9 @@ CUresult cuMulticastUnbind(CUmemGenericAllocationHandle mcHandle, CUdevice dev, 
 }
 CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr dptr, size_t size,
                                        CUmemRangeHandleType handleType, unsigned long long flags) {
-  return forward<Hook::cuMemGetHandleForAddressRange>(handle, dptr, size, handleType, flags);
+  return serve<Hook::cuMemGetHandleForAddressRange>(
+      [&](Router& router, const Pass& pass) { return router.share_range(dptr, size, pass); }, handle, dptr,
+      size, handleType, flags);
 }
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
   return forward<Hook::cuCtxEnablePeerAccess>(peerContext, Flags);

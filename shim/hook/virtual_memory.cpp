@@ -15,8 +15,8 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) {
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* prop,
                      unsigned long long flags) {
   return serve<Hook::cuMemCreate>(
-      [&](Router& router, const Pass& pass) { return router.create(handle, size, prop, pass); }, handle, size,
-      prop, flags);
+      [&](Router& router, const Pass& pass) { return router.create(handle, size, prop, flags, pass); },
+      handle, size, prop, flags);
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   return serve<Hook::cuMemRelease, &Router::release>(handle);
@@ -46,7 +46,9 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void*
 }
 CUresult cuMemExportToShareableHandle(void* shareableHandle, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType handleType, unsigned long long flags) {
-  return forward<Hook::cuMemExportToShareableHandle>(shareableHandle, handle, handleType, flags);
+  return serve<Hook::cuMemExportToShareableHandle>(
+      [&](Router& router, const Pass& pass) { return router.share_handle(handle, pass); }, shareableHandle,
+      handle, handleType, flags);
 }
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* osHandle,
                                         CUmemAllocationHandleType shHandleType) {
@@ -59,7 +61,8 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
 }
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* prop,
                                                 CUmemGenericAllocationHandle handle) {
-  return forward<Hook::cuMemGetAllocationPropertiesFromHandle>(prop, handle);
+  return serve<Hook::cuMemGetAllocationPropertiesFromHandle>(
+      [&](Router& router, const Pass& pass) { return router.about_handle(handle, pass); }, prop, handle);
 }
 
 #pragma GCC visibility pop

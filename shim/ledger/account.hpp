@@ -58,9 +58,13 @@ class Account {
     tally::add(slots_ + kAllocations);
   }
   void passed(Bytes size) {
+    reserved.add(size);
+    passed_again(size);
+  }
+  // The same of memory that the process has held since the application's last use of it.
+  void passed_again(Bytes size) {
     tally::add(slots_ + kPassed, size);
     tally::add(slots_ + kAllocations);
-    reserved.add(size);
     live.add(size);
   }
   // Managed memory that nobody has touched holds nothing; what it may come to hold is of the limit.
@@ -79,8 +83,15 @@ class Account {
   // The application freed what it was given.
   void taken_back() { tally::add(slots_ + kFrees); }
   void passed_back(Bytes size) {
+    kept(size);
+    let_go(size);
+  }
+  // The same in two steps: the process keeps the memory for the application's next use, or the driver has it again.
+  void kept(Bytes size) {
     taken_back();
     live.subtract(size);
+  }
+  void let_go(Bytes size) {
     reserved.subtract(size);
     give_back(size);
   }

@@ -73,20 +73,32 @@ bool AccountedBacking::owns(Address address) const {
 }
 
 // The current context's device, which is ours for all but a stream of another device's; then nothing is
-// known.
+// known. What is idle gives way.
 Bytes AccountedBacking::available() {
-  const Bytes left = account_.left();
+  const Bytes idle = idle_handles_.bytes();
+  const Bytes left = account_.left() > kUnlimited - idle ? kUnlimited : account_.left() + idle;
   CUdevice current = -1;
   std::size_t free = 0;
   std::size_t total = 0;
   if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device_ ||
       driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
     return left;
-  return std::min(left, Bytes{free});
+  return std::min(left, Bytes{free} + idle);
 }
 
+// What the application has done with gives way.
 Status AccountedBacking::create(Address page) {
   const RelaxedCapture relaxed(gate_);
+  Status status = create_once(page);
+  const auto short_of_memory = [&] {
+    return !status &&
+           (status.failure().reason == Reason::limit || status.failure().reason == Reason::out_of_memory);
+  };
+  while (short_of_memory() && idle_handles_.give_back_oldest() > 0) status = create_once(page);
+  return status;
+}
+
+Status AccountedBacking::create_once(Address page) {
   if (!account_.take(kPage)) return Failure{Reason::limit, CUDA_ERROR_OUT_OF_MEMORY};
   Status status = physical_.create(page);
   if (status) {
@@ -126,10 +138,11 @@ Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
       uuid(uuid_of(ordinal_number)),
       name(name_of(ordinal_number)),
       total(total_of(ordinal_number)),
+      idle_handles(account, total),
       reservation(backing_),
       settings_(settings),
       physical_(ordinal_number),
-      backing_(physical_, account, gate, ordinal_number) {
+      backing_(physical_, account, idle_handles, gate, ordinal_number) {
   // passthrough observes and reports only.
   if (settings.serves()) account.set_limit(limit_for_device(settings, ordinal, uuid, total));
 }
@@ -168,12 +181,26 @@ void Device::build_arena() {
 
 void Device::passed(Bytes size) {
   account.passed(size);
-  if (has_policy()) policy_->count_outside(static_cast<std::int64_t>(size));
+  count_outside(static_cast<std::int64_t>(size));
 }
 
 void Device::passed_back(Bytes size) {
   account.passed_back(size);
-  if (has_policy()) policy_->count_outside(-static_cast<std::int64_t>(size));
+  count_outside(-static_cast<std::int64_t>(size));
+}
+
+void Device::passed_again(Bytes size) {
+  account.passed_again(size);
+  count_outside(static_cast<std::int64_t>(size));
+}
+
+void Device::kept(Bytes size) {
+  account.kept(size);
+  count_outside(-static_cast<std::int64_t>(size));
+}
+
+void Device::count_outside(std::int64_t size) {
+  if (has_policy()) policy_->count_outside(size);
 }
 
 void Device::passed_lazily(Bytes size) {

@@ -18,6 +18,7 @@
 #include "shim/report/report.hpp"
 #include "shim/route/event_fence.hpp"
 #include "shim/route/gate.hpp"
+#include "shim/route/idle_handles.hpp"
 #include "shim/route/reservation.hpp"
 #include "shim/route/share.hpp"
 
@@ -30,8 +31,9 @@ bool rdma_module_loaded();
 // Checks the process's limit before the device is asked, and counts what the device gave.
 class AccountedBacking final : public Backing {
  public:
-  AccountedBacking(Backing& physical, Account& account, CaptureGate& gate, int device)
-      : physical_(physical), account_(account), gate_(gate), device_(device) {}
+  AccountedBacking(Backing& physical, Account& account, IdleHandles& idle_handles, CaptureGate& gate,
+                   int device)
+      : physical_(physical), account_(account), idle_handles_(idle_handles), gate_(gate), device_(device) {}
   Result<Range> reserve(Bytes size) override;
   Bytes available() override;
   Status create(Address page) override;
@@ -49,8 +51,11 @@ class AccountedBacking final : public Backing {
   // it all the time ends here; from then on the driver serves it.
   static constexpr std::size_t kMostRanges = 64;
 
+  Status create_once(Address page);
+
   Backing& physical_;
   Account& account_;
+  IdleHandles& idle_handles_;
   CaptureGate& gate_;
   const int device_;
   std::mutex reserve_lock_;
@@ -67,6 +72,7 @@ class Device {
   std::string name;
   Bytes total = 0;
   Account account;
+  IdleHandles idle_handles;
   EventFence events;
   Reservation reservation;
   PoolShare pool_share;
@@ -92,6 +98,9 @@ class Device {
   void passed_lazily_back(Bytes size);
   // Can the device fault pages of managed memory in while it computes?
   bool backs_lazily() const;
+  // The same of memory that stays with the process in between.
+  void passed_again(Bytes size);
+  void kept(Bytes size);
 
   // What the application asked for and has not freed, of the arena and of the driver.
   struct Requested {
@@ -115,6 +124,7 @@ class Device {
 
  private:
   void build_arena();
+  void count_outside(std::int64_t size);
 
   const Settings& settings_;
   std::mutex build_lock_;

@@ -63,7 +63,7 @@ Result<Block> Router::find_memory(Device& device, Request request) {
 
 // For a driver that has run out: everything that is cached, on every device. False: there was nothing.
 bool Router::hand_back_cache() {
-  Bytes handed_back = 0;
+  Bytes handed_back = give_back_idle_handles();
   for (const auto& device : devices()) {
     const Snapshot held = device->snapshot();
     if (held.cached + held.in_limbo == 0) continue;

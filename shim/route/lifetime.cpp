@@ -54,6 +54,8 @@ CUresult Router::primary_context_reset(int device, const Pass& pass) {
 CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context,
                              const Pass& pass) {
   const Belongings belongings = belongings_of(context);
+  // Whether a reset leaves memory of cuMemCreate as it is, cuda.h does not say.
+  give_back_idle_handles();
   const CUresult result = pass();
   if (result == CUDA_SUCCESS) {
     bury(context, belongings);
@@ -66,6 +68,7 @@ CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcont
 
 // Ends the primary context only with its last holder, so the driver is asked.
 CUresult Router::primary_context_released(int device, const Pass& pass) {
+  give_back_idle_handles();
   const CUresult result = pass();
   unsigned flags = 0;
   int active = 1;

@@ -1,11 +1,16 @@
 // The application's own virtual memory (cuMemCreate and what follows): always the driver's, never
 // carved, since one handle maps only whole. It is charged to the process for as long as it exists.
+//
+// Unmapping is the driver's at once: the address faults, and is free for other pages. The release of memory
+// that only this process can reach is kept from the driver, and the handle given out again (IdleHandles).
+#include <algorithm>
+
 #include "shim/route/router.hpp"
 
 namespace tidepool {
 
 CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
-                        const CUmemAllocationProp* properties, const Pass& pass) {
+                        const CUmemAllocationProp* properties, unsigned long long flags, const Pass& pass) {
   const bool on_device =
       handle != nullptr && properties != nullptr && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   if (!on_device || !find_devices()) return pass_on(pass);
@@ -13,13 +18,22 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
   const auto index = static_cast<std::size_t>(properties->location.id);
   if (index >= devices_.size()) return pass_on(pass);
   Device& device = *devices_[index];
+  if (const auto idle = device.idle_handles.take(*properties, flags, size)) {
+    mappings_.created(*idle, {device.ordinal, size, device.idle_handles.kind_of(*properties, flags)});
+    device.passed_again(size);
+    *handle = *idle;
+    return CUDA_SUCCESS;
+  }
   if (!take(device, size)) return refuse(device, size, pass);
   const CUresult result = pass_on(pass);
   if (result != CUDA_SUCCESS) {
     device.account.give_back(size);
     return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, size, pass) : result;
   }
-  mappings_.created(*handle, {device.ordinal, size});
+  // passthrough withholds nothing.
+  const int kind =
+      settings_.mode == Mode::passthrough ? Physical::kOnce : device.idle_handles.kind_of(*properties, flags);
+  mappings_.created(*handle, {device.ordinal, size, kind});
   device.passed(size);
   return result;
 }
@@ -28,19 +42,39 @@ CUresult Router::retain(CUmemGenericAllocationHandle* handle, void* address, con
   const Address inside{reinterpret_cast<std::uint64_t>(address)};
   // A block of ours answers as a block of cuMemAlloc: it has no handle that could be retained.
   if (owner_of(inside) != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  share({inside, 1});
   const CUresult result = pass_on(pass);
   if (result == CUDA_SUCCESS) mappings_.retained(*handle, inside);
   return result;
 }
 
 void Router::end_use(Mappings::Id id) {
-  const std::optional<Physical> ended = mappings_.end_use(id);
+  const std::optional<Mappings::Ended> ended = mappings_.end_use(id);
   if (!ended) return;
-  device_at(ended->device).passed_back(ended->size);
+  Device& device = device_at(ended->physical.device);
+  if (!ended->withheld) {
+    device.passed_back(ended->physical.size);
+    return;
+  }
+  device.kept(ended->physical.size);
+  const RelaxedCapture relaxed(gate_);
+  device.idle_handles.keep(*ended->withheld, ended->physical);
+}
+
+// The application may not use a handle that it has released; the driver would not know that it is one.
+bool Router::was_released(CUmemGenericAllocationHandle handle) const {
+  if (mappings_.is_withheld(handle)) return true;
+  return std::any_of(devices().begin(), devices().end(),
+                     [&](const auto& device) { return device->idle_handles.holds(handle); });
 }
 
 CUresult Router::release(CUmemGenericAllocationHandle handle, const Pass& pass) {
   const std::optional<Mappings::Id> taken = mappings_.take_handle(handle);
+  if (!taken && was_released(handle)) return CUDA_ERROR_INVALID_VALUE;
+  if (taken && mappings_.withhold(handle, *taken)) {
+    end_use(*taken);
+    return CUDA_SUCCESS;
+  }
   const CUresult result = pass();
   if (!taken) return result;
   if (result == CUDA_SUCCESS)
@@ -48,6 +82,39 @@ CUresult Router::release(CUmemGenericAllocationHandle handle, const Pass& pass) 
   else
     mappings_.put_back(handle, *taken);
   return result;
+}
+
+CUresult Router::about_handle(CUmemGenericAllocationHandle handle, const Pass& pass) {
+  return was_released(handle) ? CUDA_ERROR_INVALID_VALUE : pass_on(pass);
+}
+
+// Another process, or a multicast object, is about to have the memory, and keeps it after the application's
+// own last use. Noted before the call: afterwards another thread may have released it.
+CUresult Router::share_handle(CUmemGenericAllocationHandle handle, const Pass& pass) {
+  mappings_.share(handle);
+  return about_handle(handle, pass);
+}
+
+CUresult Router::share_range(CUdeviceptr at, std::size_t size, const Pass& pass) {
+  share({{at}, size});
+  return pass_on(pass);
+}
+
+void Router::share(Range range) {
+  for (const std::uint64_t handle : mappings_.share(range)) {
+    const RelaxedCapture relaxed(gate_);
+    driver.cuMemRelease(handle);
+  }
+}
+
+Bytes Router::give_back_idle_handles() {
+  Bytes given_back = 0;
+  for (const auto& device : devices()) {
+    if (device->idle_handles.bytes() == 0) continue;
+    const RelaxedCapture relaxed(gate_);
+    given_back += device->idle_handles.give_back_all();
+  }
+  return given_back;
 }
 
 bool Router::touches_arena(CUdeviceptr at, std::size_t size) {
@@ -60,7 +127,7 @@ CUresult Router::about_mapping(CUdeviceptr at, std::size_t size, const Pass& pas
 
 CUresult Router::map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle,
                      const Pass& pass) {
-  if (touches_arena(at, size)) return CUDA_ERROR_INVALID_VALUE;
+  if (touches_arena(at, size) || was_released(handle)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = pass_on(pass);
   if (result == CUDA_SUCCESS) mappings_.mapped({at}, size, handle);
   return result;

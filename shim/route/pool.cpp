@@ -95,6 +95,7 @@ CUresult Router::set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attri
 
 CUresult Router::trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass) {
   const CUresult result = pass();
+  if (result == CUDA_SUCCESS) give_back_idle_handles();
   const Pool* books = result == CUDA_SUCCESS ? books_of(pool) : nullptr;
   if (books == nullptr) return result;
   Device& device = device_at(books->device);

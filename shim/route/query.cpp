@@ -56,8 +56,8 @@ CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
   if (result != CUDA_SUCCESS || free == nullptr || devices().empty()) return result;
   Device* device = current_device();
   if (device == nullptr || !device->has_arena()) return result;
-  // What an allocation could get now: the arena's own free pages count, a limit caps.
-  const Bytes own_free = device->snapshot().free_pages;
+  // What an allocation could get now: what the arena and idle handles hold counts, a limit caps.
+  const Bytes own_free = device->snapshot().free_pages + device->idle_handles.bytes();
   const Bytes limit = device->account.limit();
   const Bytes used = device->account.reserved.now();
   Bytes could_get = Bytes{*free} + own_free;

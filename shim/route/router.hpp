@@ -51,13 +51,18 @@ class Router {
   CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value, const Pass& pass);
   CUresult trim_pool(CUmemoryPool pool, std::size_t keep, const Pass& pass);
 
-  // The application's own virtual memory (own_memory.cpp): passed on, charged.
+  // The application's own virtual memory (own_memory.cpp): passed on, charged, its handles used again.
   CUresult create(CUmemGenericAllocationHandle* handle, std::size_t size,
-                  const CUmemAllocationProp* properties, const Pass& pass);
+                  const CUmemAllocationProp* properties, unsigned long long flags, const Pass& pass);
   CUresult retain(CUmemGenericAllocationHandle* handle, void* address, const Pass& pass);
   CUresult release(CUmemGenericAllocationHandle handle, const Pass& pass);
   CUresult map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle, const Pass& pass);
   CUresult unmap(CUdeviceptr at, std::size_t size, const Pass& pass);
+  // Calls that give others a claim on a handle's memory, or on what is mapped in a range.
+  CUresult share_handle(CUmemGenericAllocationHandle handle, const Pass& pass);
+  CUresult share_range(CUdeviceptr at, std::size_t size, const Pass& pass);
+  // Any other call about a handle.
+  CUresult about_handle(CUmemGenericAllocationHandle handle, const Pass& pass);
   // Any other call about mappings at an address. The arena's are nobody's but ours: to the application its
   // blocks are no mappings.
   CUresult about_mapping(CUdeviceptr at, std::size_t size, const Pass& pass);
@@ -109,7 +114,12 @@ class Router {
   void enter(Address address, const Record& record);
   void forget(const Record& record);
   void forget(Device& device, const Label& label);
-  void end_use(Mappings::Id id);  // own_memory.cpp
+
+  // own_memory.cpp
+  void end_use(Mappings::Id id);
+  bool was_released(CUmemGenericAllocationHandle handle) const;
+  void share(Range range);
+  Bytes give_back_idle_handles();
   bool touches_arena(CUdeviceptr at, std::size_t size);
 
   // lifetime.cpp: what a context takes with it; `records` have left the ledger.

@@ -72,14 +72,14 @@ TEST_CASE("physical memory ends with the last of its handle and its mappings, in
     const auto both = mappings.take_mappings({{0x10000}, 0x20000});
     REQUIRE(both.size() == 2);
     CHECK(!mappings.end_use(both[0].id));
-    std::optional<Physical> ended = mappings.end_use(both[1].id);
+    std::optional<Mappings::Ended> ended = mappings.end_use(both[1].id);
     if (!release_first) {
       CHECK(!ended);
       ended = mappings.end_use(*mappings.take_handle(kHandle));
     }
     REQUIRE(ended);
-    CHECK(ended->size == 4096);
-    CHECK(ended->device == 1);
+    CHECK(ended->physical.size == 4096);
+    CHECK(ended->physical.device == 1);
   }
 }
 

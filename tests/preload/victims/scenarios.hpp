@@ -29,6 +29,21 @@ void giant();
 void several_threads();
 void barrier();
 
+// own_memory.cpp: memory that a program maps itself, used again
+void own_memory_cycled();
+void own_memory_never_mapped();
+void own_memory_exported();
+void own_memory_retained();
+void own_memory_bound();
+void own_memory_mapped_twice();
+void own_memory_mapped_in_part();
+void own_memory_of_other_kinds();
+void own_memory_released_twice();
+void own_memory_gives_way();
+void own_memory_in_bulk();
+void own_memory_in_threads();
+void own_memory_reset();
+
 // misuse.cpp: calls that the driver refuses
 void dead_stream();
 void no_mapping();
