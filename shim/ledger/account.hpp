@@ -86,7 +86,8 @@ class Account {
     kept(size);
     let_go(size);
   }
-  // The same in two steps: the process keeps the memory for the application's next use, or the driver has it again.
+  // The same in two steps: the process keeps the memory for the application's next use, or the driver has it
+  // again.
   void kept(Bytes size) {
     taken_back();
     live.subtract(size);

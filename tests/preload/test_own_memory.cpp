@@ -21,7 +21,7 @@ const Environment kTwoDevices{{"SIM_DEVICES", "2"}};
 const std::vector<Row> kRows{
     {"own_memory_cycled", 10, 1},        {"own_memory_never_mapped", 2, 2},
     {"own_memory_exported", 3, 2},       {"own_memory_retained", 4, 3},
-    {"own_memory_bound", 3, 3},          {"own_memory_mapped_twice", 2, 2},
+    {"own_memory_bound", 3, 3},          {"own_memory_mapped_twice", 4, 3},
     {"own_memory_mapped_in_part", 2, 2}, {"own_memory_of_other_kinds", 7, 6, kTwoDevices},
     {"own_memory_released_twice", 2, 1}, {"own_memory_in_bulk", 10, 9},
     {"own_memory_reset", 2, 2},

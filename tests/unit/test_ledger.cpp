@@ -105,3 +105,52 @@ TEST_CASE("what a failed driver call was to end is put back") {
   CHECK(!mappings.end_use(*mappings.take_handle(1)));
   CHECK(mappings.end_use(mappings.take_mappings({{0x10000}, 4096})[0].id));
 }
+
+TEST_CASE("the release of memory is withheld where it was mapped once, whole, and shown to nobody") {
+  constexpr std::uint64_t kHandle = 5;
+  enum class Life {
+    plain,
+    of_no_kind,
+    never_mapped,
+    mapped_twice,
+    mapped_in_part,
+    handle_shared,
+    range_shared
+  };
+  for (const Life life : {Life::plain, Life::of_no_kind, Life::never_mapped, Life::mapped_twice,
+                          Life::mapped_in_part, Life::handle_shared, Life::range_shared}) {
+    Mappings mappings;
+    mappings.created(kHandle, {.size = 4096, .kind = life == Life::of_no_kind ? Physical::kOnce : 3});
+    const Bytes mapped = life == Life::mapped_in_part ? 2048 : 4096;
+    if (life != Life::never_mapped) mappings.mapped({0x10000}, mapped, kHandle);
+    if (life == Life::mapped_twice) mappings.mapped({0x20000}, 4096, kHandle);
+    if (life == Life::handle_shared) mappings.share(kHandle);
+    if (life == Life::range_shared) CHECK(mappings.share({{0x10000 + 8}, 1}).empty());
+    const Mappings::Id id = *mappings.take_handle(kHandle);
+    INFO(static_cast<int>(life));
+    CHECK(mappings.withhold(kHandle, id) == (life == Life::plain));
+    CHECK(mappings.is_withheld(kHandle) == (life == Life::plain));
+  }
+}
+
+TEST_CASE(
+    "a withheld release is given back when the mapping is shown to others, and else with the last use") {
+  constexpr std::uint64_t kHandle = 5;
+  for (const bool shared : {false, true}) {
+    Mappings mappings;
+    mappings.created(kHandle, {.size = 4096, .kind = 0});
+    mappings.mapped({0x10000}, 4096, kHandle);
+    const Mappings::Id id = *mappings.take_handle(kHandle);
+    REQUIRE(mappings.withhold(kHandle, id));
+    CHECK(!mappings.end_use(id));
+    CHECK(mappings.share({{0x11000}, 4096}).empty());
+    if (shared) {
+      CHECK(mappings.share({{0x10000}, 1}) == std::vector<std::uint64_t>{kHandle});
+      CHECK(!mappings.is_withheld(kHandle));
+    }
+    const auto ended = mappings.end_use(mappings.take_mappings({{0x10000}, 4096})[0].id);
+    REQUIRE(ended);
+    CHECK(ended->withheld.has_value() == !shared);
+    CHECK(!mappings.is_withheld(kHandle));
+  }
+}

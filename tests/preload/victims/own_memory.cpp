@@ -187,6 +187,9 @@ void own_memory_mapped_twice() {
   live_once(at + 2 * kSize, 2);
   HOLDS(read(at + kSize) == 1);
   unmap(at + kSize);
+  const Handle one_of_two = create(), other = create();
+  release(one_of_two);
+  release(other);
 }
 
 void own_memory_mapped_in_part() {
