@@ -77,19 +77,18 @@ std::optional<IdleHandles::Handle> IdleHandles::take(const CUmemAllocationProp& 
   return handle;
 }
 
-void IdleHandles::keep(Handle handle, const Physical& physical) {
-  const Clock::time_point now = Clock::now();
-  if (physical.size > most_) {
-    give_back({handle, physical.kind, physical.size, now});
-    return;
-  }
+void IdleHandles::keep(Handle handle, const Physical& physical, Clock::time_point now) {
+  const Idle idle{handle, physical.kind, physical.size, now};
+  // It would not stay, and drive all others out.
+  if (idle.size > most_ && give_back(idle) > 0) return;
   {
     const std::lock_guard hold(lock_);
-    idle_.push_back({handle, physical.kind, physical.size, now});
-    bytes_.fetch_add(physical.size, std::memory_order_relaxed);
+    idle_.push_back(idle);
+    bytes_.fetch_add(idle.size, std::memory_order_relaxed);
   }
   const auto surplus = [&](const Idle& oldest) { return bytes() > most_ || now - oldest.since > kLongest; };
-  while (const std::optional<Idle> idle = take_oldest(surplus)) give_back(*idle);
+  while (give_back_oldest(surplus) > 0) {
+  }
 }
 
 bool IdleHandles::holds(Handle handle) const {
@@ -97,17 +96,23 @@ bool IdleHandles::holds(Handle handle) const {
   return std::any_of(idle_.begin(), idle_.end(), [&](const Idle& idle) { return idle.handle == handle; });
 }
 
+// Off the list before the call: once the driver has returned, another thread may be given the handle's value.
+// A driver that refuses (in a host callback, say) is asked again with the next.
 template <typename Surplus>
-std::optional<IdleHandles::Idle> IdleHandles::take_oldest(const Surplus& surplus) {
-  const std::lock_guard hold(lock_);
-  if (idle_.empty() || !surplus(idle_.front())) return std::nullopt;
+Bytes IdleHandles::give_back_oldest(const Surplus& surplus) {
+  std::unique_lock hold(lock_);
+  if (idle_.empty() || !surplus(idle_.front())) return 0;
   const Idle oldest = idle_.front();
   idle_.erase(idle_.begin());
   bytes_.fetch_sub(oldest.size, std::memory_order_relaxed);
-  return oldest;
+  hold.unlock();
+  if (give_back(oldest) > 0) return oldest.size;
+  hold.lock();
+  idle_.insert(idle_.begin(), oldest);
+  bytes_.fetch_add(oldest.size, std::memory_order_relaxed);
+  return 0;
 }
 
-// Off the list before the call: once the driver has returned, another thread may be given the handle's value.
 Bytes IdleHandles::give_back(const Idle& idle) {
   if (driver.cuMemRelease(idle.handle) != CUDA_SUCCESS) return 0;
   account_.let_go(idle.size);
@@ -115,9 +120,7 @@ Bytes IdleHandles::give_back(const Idle& idle) {
 }
 
 Bytes IdleHandles::give_back_oldest() {
-  if (bytes() == 0) return 0;
-  const std::optional<Idle> idle = take_oldest([](const Idle&) { return true; });
-  return idle ? give_back(*idle) : 0;
+  return bytes() == 0 ? 0 : give_back_oldest([](const Idle&) { return true; });
 }
 
 Bytes IdleHandles::give_back_all() {

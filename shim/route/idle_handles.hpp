@@ -20,6 +20,7 @@ namespace tidepool {
 class IdleHandles {
  public:
   using Handle = CUmemGenericAllocationHandle;
+  using Clock = std::chrono::steady_clock;
 
   IdleHandles(Account& account, Bytes device_total);
 
@@ -32,7 +33,7 @@ class IdleHandles {
 
   // Takes over the driver's reference and the charge. What is more than a small part of the device, and what
   // has been idle for long, goes back to the driver, the oldest first.
-  void keep(Handle handle, const Physical& physical);
+  void keep(Handle handle, const Physical& physical, Clock::time_point now = Clock::now());
 
   bool holds(Handle handle) const;
   Bytes bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -43,7 +44,6 @@ class IdleHandles {
   Bytes give_back_all();
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Kind {
     CUmemAllocationProp properties;
     unsigned long long flags;
@@ -56,9 +56,9 @@ class IdleHandles {
   };
 
   int find_kind(const CUmemAllocationProp& properties, unsigned long long flags) const;
-  // Removes the oldest and returns it if `surplus(oldest)`.
+  // If `surplus(oldest)`.
   template <typename Surplus>
-  std::optional<Idle> take_oldest(const Surplus& surplus);
+  Bytes give_back_oldest(const Surplus& surplus);
   Bytes give_back(const Idle& idle);
 
   Account& account_;
