@@ -91,6 +91,7 @@ void FreeIndex::insert(Piece* piece) {
   *at = piece;
   split(below, key, &piece->idle.left, &piece->idle.right);
   used_[bin / 64] |= std::uint64_t{1} << bin % 64;
+  ++count_;
   total_ += piece->size;
   in_pages_ += pages_in(piece->range());
 }
@@ -102,6 +103,7 @@ void FreeIndex::erase(Piece* piece) {
   while (*at != piece) at = key.before(*at) ? &(*at)->idle.left : &(*at)->idle.right;
   join(piece->idle.left, piece->idle.right, at);
   if (bins_[bin] == nullptr) used_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
+  --count_;
   total_ -= piece->size;
   in_pages_ -= pages_in(piece->range());
 }

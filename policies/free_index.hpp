@@ -46,6 +46,7 @@ class FreeIndex {
   // Bytes in whole pages: what could be unmapped.
   Bytes in_pages() const { return in_pages_; }
   bool empty() const { return total_ == 0; }
+  std::size_t count() const { return count_; }
 
   std::optional<std::string> audit() const;  // O(n)
 
@@ -66,6 +67,7 @@ class FreeIndex {
   std::array<std::uint64_t, kBins / 64> used_{};
   Bytes total_ = 0;
   Bytes in_pages_ = 0;
+  std::size_t count_ = 0;
 };
 
 // Bytes of whole pages inside a range.

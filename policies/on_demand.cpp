@@ -216,6 +216,7 @@ void OnDemand::put(Piece* piece, Index owner, Epoch freed) {
   }
   piece->become(State::free);
   streams_[owner].free[piece->large].insert(piece);
+  ++streams_[owner].changes;
   streams_[owner].earliest = std::min(streams_[owner].earliest, freed);
 }
 

@@ -59,6 +59,7 @@ class OnDemand : public Policy {
     std::array<Meter::Lane, 2> requested;  // of all blocks, of those in the group; under the cache's lock
     std::uint64_t last_number = 0;         // under the cache's lock
     Index index = 0;
+    std::size_t changes = 0;        // of `free`, since it was walked through
     Epoch earliest = kEver;         // nothing in `free` was freed before
     std::array<FreeIndex, 2> free;  // packed, large
     std::uint64_t key() const { return cache.key(); }
@@ -89,6 +90,8 @@ class OnDemand : public Policy {
   Piece* best_fit(const FreeIndex& index, Shape shape) const;
   Piece* cut(Piece* piece, Shape shape);
   void join(Stream& own, bool large);
+  bool worth_a_walk(const Stream& own) const;
+  Piece* take_after_walk(const Search& search);
   bool usable_by(const Piece* piece, const Stream& own) const;
   bool anything_unfenced() const;
   bool fence_would_serve(const Search& search) const;

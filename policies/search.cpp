@@ -9,6 +9,8 @@ namespace {
 // A piece may be long enough and yet have no place that is aligned: so many are looked at before one that
 // is surely long enough is taken.
 constexpr int kCandidates = 8;
+// So many free pieces are walked through on every miss.
+constexpr std::size_t kFewPieces = 256;
 
 }  // namespace
 
@@ -23,12 +25,31 @@ Result<Piece*> OnDemand::take_slowly(const Search& search) {
     drain_cache(search.own, kEver);
     if (Piece* piece = take(search)) return piece;
   }
+  const bool walk = worth_a_walk(search.own);
+  if (walk)
+    if (Piece* piece = take_after_walk(search)) return piece;
+  if (walk && search.fence_possible && still_allowed() < lacking(search) && fence_would_serve(search)) {
+    search.own.changes = kEver;  // what the fence frees is worth it
+    return Failure{Reason::needs_fence};
+  }
+  Result<Piece*> grown = grow(search);
+  if (grown || walk || grown.failure().reason == Reason::driver) return grown;
+  if (Piece* piece = take_after_walk(search)) return piece;
+  return grow(search);
+}
+
+// Looking at every free piece costs more than what it finds, unless many have changed: with a million blocks
+// of a million sizes each request would walk through all. Memory grows meanwhile.
+bool OnDemand::worth_a_walk(const Stream& own) const {
+  const std::size_t pieces = own.free[0].count() + own.free[1].count();
+  return pieces <= kFewPieces || own.changes >= pieces / 4;
+}
+
+Piece* OnDemand::take_after_walk(const Search& search) {
   reclaim_fenced();
   join(search.own, search.shape.large());
-  if (Piece* piece = take(search)) return piece;
-  if (search.fence_possible && still_allowed() < lacking(search) && fence_would_serve(search))
-    return Failure{Reason::needs_fence};
-  return grow(search);
+  search.own.changes = 0;
+  return take(search);
 }
 
 // Among the pieces of its own kind first; the better fit of what the stream freed and what is everybody's.
