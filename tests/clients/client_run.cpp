@@ -58,7 +58,7 @@ ClientRun run_command(const std::vector<std::string>& command, const std::string
   if (!mode.empty()) {
     environment["TIDEPOOL_MODE"] = mode;
     // Where the arena serves, the referee looks on: it neither counts nor logs a call.
-    const bool judged = mode == "ondemand" || mode == "prealloc";
+    const bool judged = mode != "off" && mode != "passthrough";
     environment["LD_PRELOAD"] = preload_of(judged ? REFEREE + (":"s + SHIM) : SHIM);
     environment["REFEREE_LOG"] = scratch.path("verdict.%p");
   }
