@@ -53,6 +53,7 @@ def main():
         return logits, loss
 
     read = 0
+    batches_kept = []  # on the device, with what they were made of: memory given out twice would show
     for number in range(chosen.steps):
         texts, words = BATCHES[number % len(BATCHES)]
         batch = rng.integers(0, VOCABULARY, (texts, words), dtype=np.int64)
@@ -61,8 +62,11 @@ def main():
             copied = tf.constant(values)
             logits, loss = step(tf.constant(batch), tf.constant(rng.integers(0, CLASSES, texts)))
         read += texts * words
+        batches_kept.append((copied, values))
         same = np.array_equal(copied.numpy(), values)
         print(f"step {number}: logits {logits.shape}, loss {loss.shape}, batch copied: {same}", flush=True)
+    whole = sum(np.array_equal(copied.numpy(), values) for copied, values in batches_kept)
+    print(f"batches whole after training: {whole} of {chosen.steps}")
     count = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
     print(f"read {read:,} words into {count:,} parameters, on {copied.device.split('/')[-1]}")
 

@@ -78,12 +78,14 @@ def main():
 
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
     trained = 0
+    batches_kept = []  # on the device, with what they were made of: memory given out twice would show
     for number in range(chosen.steps):
         sequences, length = BATCHES[number % len(BATCHES)]
         tokens = torch.randint(0, VOCABULARY, (sequences, length + 1))
         on_device = tokens.to(device)
         # Before a kernel has read it: what a kernel would write is another matter.
         same = torch.equal(on_device.cpu(), tokens)
+        batches_kept.append((on_device, tokens))
         logits = model(on_device[:, :-1].contiguous())
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), on_device[:, 1:].flatten())
         optimiser.zero_grad(set_to_none=True)
@@ -93,6 +95,8 @@ def main():
         trained += sequences * length
         gradients = sum(p.grad is not None and p.grad.shape == p.shape for p in model.parameters())
         print(f"step {number}: logits {list(logits.shape)}, {gradients} gradients, batch copied: {same}", flush=True)
+    whole = sum(torch.equal(on_device.cpu(), tokens) for on_device, tokens in batches_kept)
+    print(f"batches whole after training: {whole} of {chosen.steps}")
     print(f"trained on {trained:,} tokens; optimiser holds {len(optimiser.state)} states")
 
 
