@@ -4,8 +4,9 @@
 // Slots are numbers that upper layers share out: fixed ones for the hooks and the driver's entries, others
 // by reserve().
 //
-// Threading: any thread. A sum taken while others add may lack their last increments. Errors: none; where
-// host memory is lacking the thread counts with atomic increments.
+// Threading: any thread, no lock: a forked child counts too, whatever other threads did when it was made. A
+// sum taken while others add may lack their last increments. Errors: none; where host memory is lacking the
+// thread counts with atomic increments.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ inline constexpr std::size_t kOtherSlots = 768;
 struct Counts {
   std::array<std::atomic<std::uint64_t>, kSlots> values{};
   Counts* next = nullptr;         // of all that there are
-  Counts* next_unused = nullptr;  // of those whose thread has ended; the next thread counts on in one
+  std::atomic<bool> taken{true};  // else its thread has ended, and the next one counts on in it
 };
 
 // This thread's counters; null until its first call. initial-exec: another model may call malloc here.
