@@ -4,6 +4,7 @@
 // Threading: any thread. A Pool outlives its handle: its last block may be freed later.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,10 +16,11 @@
 namespace tidepool {
 
 struct Pool {
-  CUmemoryPool handle = nullptr;
+  // Atomic: threads that hold blocks of the pool read these while another ends the pool or shares it.
+  std::atomic<CUmemoryPool> handle{nullptr};
+  std::atomic<bool> served{false};  // by the device's arena; else by the driver
+  std::atomic<bool> by_default{false};
   int device = 0;
-  bool served = false;  // by the device's arena; else by the driver
-  bool by_default = false;
   // What the application asked of it and has not freed, bytes. The engine counts that of a default pool.
   Gauge used;
 };

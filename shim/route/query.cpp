@@ -30,7 +30,7 @@ bool answer(CUpointer_attribute attribute, const Block& block, void* data) {
       return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *static_cast<unsigned long long*>(data) = 0; return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      *static_cast<CUmemoryPool*>(data) = owner.pool == nullptr ? nullptr : owner.pool->handle;
+      *static_cast<CUmemoryPool*>(data) = owner.pool == nullptr ? nullptr : owner.pool->handle.load();
       return true;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       if (owner.kind != Kind::synchronous) return false;

@@ -115,6 +115,13 @@ TEST_CASE(
   }
 }
 
+// The race that it is about only ThreadSanitizer sees.
+TEST_CASE("a pool is shared and ends while a thread uses it and asks about its blocks") {
+  const Environment two{{"SIM_DEVICES", "2"}};
+  REQUIRE(run_on_simulator({VICTIM, "pools_change_under_use"}, "", two).outcome.exit_code == 0);
+  for (const std::string mode : {"passthrough", "ondemand"}) victim("pools_change_under_use", mode, two);
+}
+
 TEST_CASE("a program that empties its pool all the time runs out of addresses, and is told so once") {
   for (const std::string mode : {"ondemand", "prealloc"}) {
     const Run run = victim("emptied_each_step", mode, {{"SIM_MEMORY", "256MiB"}});

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "tests/preload/victims/driver.hpp"
@@ -65,6 +66,47 @@ void two_devices() {
     OK(CU(cuMemFree_v2)(block));
     OK(CU(cuStreamDestroy_v2)(stream));
   }
+}
+
+// A pool is shared with another device, and ends, while a thread uses it and asks about its blocks.
+void pools_change_under_use() {
+  OK(CU(cuInit)(0));
+  CUcontext context = nullptr;
+  OK(CU(cuDevicePrimaryCtxRetain)(&context, 0));
+  OK(CU(cuCtxSetCurrent)(context));
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool pool = nullptr;
+  OK(CU(cuMemPoolCreate)(&pool, &properties));
+  std::atomic<bool> used{false};
+  std::atomic<bool> ended{false};
+  std::thread user([&] {
+    OK(CU(cuCtxSetCurrent)(context));
+    CUstream stream = nullptr;
+    OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr kept = 0;
+    OK(CU(cuMemAllocFromPoolAsync)(&kept, kMiB, pool, stream));
+    for (int i = 0; i < 200; ++i) {
+      CUdeviceptr block = 0;
+      OK(CU(cuMemAllocFromPoolAsync)(&block, kMiB, pool, stream));
+      OK(CU(cuMemFreeAsync)(block, stream));
+      used = i > 20;
+    }
+    // The driver does not say what it answers of a pool that has ended.
+    for (CUmemoryPool of_block = nullptr; !ended;)
+      CU(cuPointerGetAttribute)(&of_block, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, kept);
+    OK(CU(cuMemFreeAsync)(kept, stream));
+    OK(CU(cuStreamSynchronize)(stream));
+    OK(CU(cuStreamDestroy_v2)(stream));
+  });
+  while (!used) std::this_thread::yield();
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {1}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  for (int i = 0; i < 20; ++i) OK(CU(cuMemPoolSetAccess)(pool, &access, 1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  OK(CU(cuMemPoolDestroy)(pool));
+  ended = true;
+  user.join();
 }
 
 // In a host callback the driver refuses every call: a block must survive the attempt to free it.

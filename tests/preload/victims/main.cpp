@@ -45,6 +45,7 @@ int main(int count, char** arguments) {
                       ROW(several_threads),
                       ROW(barrier),
                       ROW(context_death),
+                      ROW(pools_change_under_use),
                       ROW(capture_beside_frees),
                       ROW(fork_before_start),
                       ROW(fork_after_start),

@@ -51,6 +51,7 @@ void behind_the_end();
 
 // lifetime.cpp: contexts, captures, processes that begin and end
 void context_death();
+void pools_change_under_use();
 void capture_beside_frees();
 void fork_before_start();
 void fork_after_start();
