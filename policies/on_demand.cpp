@@ -274,10 +274,8 @@ void OnDemand::reclaim_fenced(Stream& stream) {
     });
 }
 
-Fence OnDemand::open_fence() {
-  const std::lock_guard hold(lock_);
-  return {open_.fetch_add(1, std::memory_order_acq_rel)};
-}
+// Without the lock: the caller may hold one that growth needs.
+Fence OnDemand::open_fence() { return {open_.fetch_add(1, std::memory_order_acq_rel)}; }
 
 void OnDemand::close_fence(Fence fence) {
   const std::lock_guard hold(lock_);

@@ -24,21 +24,24 @@ Router::WaitResult Router::fence(Device& device) {
   return result;
 }
 
+// The events of every context that work may run in.
+EventFence::Answer Router::ask_events(Device& device) {
+  const CaptureGate::Passage passage(gate_);
+  if (passage.capturing()) return {EventFence::Progress::impossible, {}};
+  std::vector<CUcontext> contexts = contexts_.all();
+  CUcontext current = nullptr;
+  if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != nullptr &&
+      std::find(contexts.begin(), contexts.end(), current) == contexts.end())
+    contexts.push_back(current);
+  return device.events.advance(contexts, [&] { return device.policy().open_fence(); });
+}
+
 // Without waiting. A driver without events for whole contexts can only be waited for.
 EventFence::Progress Router::advance_fence(Device& device) {
-  {
-    const CaptureGate::Passage passage(gate_);
-    if (passage.capturing()) return EventFence::Progress::impossible;
-    std::vector<CUcontext> contexts = contexts_.all();
-    CUcontext current = nullptr;
-    if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != nullptr &&
-        std::find(contexts.begin(), contexts.end(), current) == contexts.end())
-      contexts.push_back(current);
-    const auto [progress, fence] =
-        device.events.advance(contexts, [&] { return device.policy().open_fence(); });
-    if (progress == EventFence::Progress::done) device.policy().close_fence(fence);
-    if (progress != EventFence::Progress::impossible) return progress;
-  }
+  const EventFence::Answer events = ask_events(device);
+  // Outside the gate: the engine goes through it with its own lock held, when it asks for memory.
+  if (events.progress == EventFence::Progress::done) device.policy().close_fence(events.fence);
+  if (events.progress != EventFence::Progress::impossible) return events.progress;
   return fence(device).waited == Waited::done ? EventFence::Progress::done : EventFence::Progress::impossible;
 }
 

@@ -137,6 +137,7 @@ class Router {
   // fence.cpp
   WaitResult wait_for_devices();
   WaitResult fence(Device& device);
+  EventFence::Answer ask_events(Device& device);
   EventFence::Progress advance_fence(Device& device);
   Result<Block> find_memory(Device& device, Request request);
   bool hand_back_cache();

@@ -25,7 +25,9 @@ TEST_CASE("every entry of the table is counted, by dlsym and by cuGetProcAddress
 }
 
 TEST_CASE("a process that ends without exit handlers has its report, and a child of vfork leaves it alone") {
-  std::vector<std::string> ways{"_exit", "_Exit", "handler", "vfork", "quick_exit", "pthread_exit"};
+  std::vector<std::string> ways{"_exit", "_Exit", "handler", "vfork", "quick_exit"};
+  // ThreadSanitizer has a thread of its own, so that no program at all ends with its last thread.
+  if (!THREAD_SANITIZED) ways.emplace_back("pthread_exit");
   for (int i = 0; i < 10; ++i) ways.insert(ways.end(), {"signals", "threads"});
   for (const std::string& way : ways) {
     const Run run = run_on_simulator({EVERY_HOOK, "end", way}, "passthrough");

@@ -80,6 +80,7 @@ void pools_change_under_use() {
   CUmemoryPool pool = nullptr;
   OK(CU(cuMemPoolCreate)(&pool, &properties));
   std::atomic<bool> used{false};
+  std::atomic<bool> used_up{false};
   std::atomic<bool> ended{false};
   std::thread user([&] {
     OK(CU(cuCtxSetCurrent)(context));
@@ -93,6 +94,7 @@ void pools_change_under_use() {
       OK(CU(cuMemFreeAsync)(block, stream));
       used = i > 20;
     }
+    used_up = true;
     // The driver does not say what it answers of a pool that has ended.
     for (CUmemoryPool of_block = nullptr; !ended;)
       CU(cuPointerGetAttribute)(&of_block, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, kept);
@@ -103,7 +105,8 @@ void pools_change_under_use() {
   while (!used) std::this_thread::yield();
   const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {1}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   for (int i = 0; i < 20; ++i) OK(CU(cuMemPoolSetAccess)(pool, &access, 1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (!used_up) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for the questions to begin
   OK(CU(cuMemPoolDestroy)(pool));
   ended = true;
   user.join();

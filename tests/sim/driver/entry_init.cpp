@@ -1,6 +1,5 @@
 // Start and end of the driver, its version, error texts, and the statistics written at exit.
 #include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -19,10 +18,14 @@
 namespace sim {
 namespace {
 
-// At exit only the calls are refused; nothing is torn down, since other threads may still be inside.
-void at_exit() {
-  if (life() == Life::running) set_life(Life::over);
-}
+// At exit only the calls are refused; nothing is torn down, since other threads may still be inside. A
+// destructor and not atexit: ThreadSanitizer's atexit forgets which library asked, and calls the function
+// when that has long been closed.
+struct End {
+  ~End() {
+    if (life() == Life::running) set_life(Life::over);
+  }
+};
 
 void write_stats() {
   if (settings().stats.empty()) return;
@@ -73,7 +76,7 @@ CUresult SIM_ENTRY(cuInit)(unsigned int Flags) {
     all.primary_references.push_back(0);
     all.primary_flags.push_back(0);
   }
-  std::atexit(at_exit);
+  static const End end;
   set_life(Life::running);
   return CUDA_SUCCESS;
 }

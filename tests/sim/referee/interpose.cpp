@@ -7,7 +7,6 @@
 #include "interpose.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,7 +65,7 @@ const char* const names[count] = {
 #include "entries.def"
 };
 std::atomic<void*> behind[count];
-void (*tidepool_exit)(int) = nullptr;
+void (*next_exit)(int) = nullptr;
 
 using Dlsym = void* (*)(void*, const char*);
 Dlsym next_dlsym() {
@@ -114,7 +113,7 @@ void* ours_for(void* answer) {
 
 void end_process(int status) {
   if (!referee_next_dlsym) referee_find_loader();
-  if (tidepool_exit) tidepool_exit(status);
+  if (next_exit) next_exit(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 
@@ -125,19 +124,13 @@ void* of_simulator(const char* name) {
 
 }  // namespace referee
 
-// glibc's own, and tidepool's where that is loaded. RTLD_NEXT with a version passes over exports without one.
+// Tidepool's where it comes next, else glibc's. By RTLD_NEXT and not by a handle: to open tidepool would run
+// its constructor, at a time when a sanitizer's runtime may only be looking its own functions up.
 void referee_find_loader() {
   const auto glibc = reinterpret_cast<referee::Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
-  void* next_dlsym = reinterpret_cast<void*>(glibc);
-  void* next_dlopen = dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.34");
-  for (const link_map* object = _r_debug.r_map; object; object = object->l_next) {
-    if (!std::strstr(object->l_name, "libtidepool.so")) continue;
-    void* tidepool = dlmopen(LM_ID_BASE, object->l_name, RTLD_NOLOAD | RTLD_LAZY);
-    next_dlsym = glibc(tidepool, "dlsym");
-    next_dlopen = glibc(tidepool, "dlopen");
-    referee::tidepool_exit = reinterpret_cast<void (*)(int)>(glibc(tidepool, "_exit"));
-  }
-  referee_next_dlopen = next_dlopen;
+  void* const next_dlsym = glibc(RTLD_NEXT, "dlsym");
+  referee::next_exit = reinterpret_cast<void (*)(int)>(glibc(RTLD_NEXT, "_exit"));
+  referee_next_dlopen = glibc(RTLD_NEXT, "dlopen");
   referee_next_dlsym = next_dlsym;
 }
 
