@@ -16,10 +16,6 @@
 #include <vector>
 
 namespace tidepool::cli {
-namespace {
-
-constexpr int kMostInterpreters = 4;  // as the kernel follows them
-constexpr std::size_t kLongestFirstLine = 256;
 
 std::string find_in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
@@ -31,6 +27,11 @@ std::string find_in_path(const std::string& name) {
   }
   return name;
 }
+
+namespace {
+
+constexpr int kMostInterpreters = 4;  // as the kernel follows them
+constexpr std::size_t kLongestFirstLine = 256;
 
 // The interpreter that a script's first line names; empty: it is none.
 std::string interpreter_of(std::ifstream& file) {

@@ -9,4 +9,7 @@ namespace tidepool::cli {
 // not be read. `name` is found as execvp finds it, a script stands for its interpreter.
 std::string why_out_of_reach(const std::string& name);
 
+// As execvp finds it; `name` itself if it does not.
+std::string find_in_path(const std::string& name);
+
 }  // namespace tidepool::cli

@@ -99,6 +99,16 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   return report;
 }
 
+CLI::App* add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "look at this machine: GPUs, who holds them, what is amiss");
+  doctor->add_flag("--json", options.json, "for programs; shim/cli/doctor/schema.md describes it");
+  doctor->footer(
+      "The exit code is 0 if all is well or there are warnings only, 1 if there is a problem.\n"
+      "Example: tidepool doctor");
+  return doctor;
+}
+
 int refuse(const std::string& complaint, const std::string& command) {
   const std::string one_line = complaint.substr(0, complaint.find('\n'));
   say(one_line + (one_line.ends_with(".") ? "" : ".") + " See tidepool " +
@@ -121,10 +131,12 @@ int run_command_line(std::vector<std::string> arguments) {
   RunOptions run_options;
   EnvOptions env_options;
   ReportOptions report_options;
+  DoctorOptions doctor_options;
   SettingFlags flags;
   CLI::App* run_command = add_run(app, run_options, flags);
   CLI::App* env_command = add_env(app, env_options);
   add_report(app, report_options);
+  CLI::App* doctor_command = add_doctor(app, doctor_options);
   app.footer("tidepool COMMAND --help says more.\nExample: tidepool run -- python train.py");
 
   const std::string name = arguments.empty() ? "" : arguments.front();
@@ -135,9 +147,8 @@ int run_command_line(std::vector<std::string> arguments) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return refuse(error.what(), app.got_subcommand(run_command) || name == "env" || name == "report"
-                                    ? name
-                                    : std::string());
+    const auto commands = app.get_subcommands([&](const CLI::App* one) { return one->get_name() == name; });
+    return refuse(error.what(), commands.empty() ? "" : name);
   }
   if (app.got_subcommand(run_command)) {
     if (run_options.command.empty()) return refuse("run needs a command", "run");
@@ -146,6 +157,7 @@ int run_command_line(std::vector<std::string> arguments) {
       if (flag.option->count() > 0) run_options.settings.emplace_back(variable, flag.value);
     return run(run_options);
   }
+  if (app.got_subcommand(doctor_command)) return examine_machine(doctor_options);
   return app.got_subcommand(env_command) ? show_environment(env_options) : show_reports(report_options);
 }
 

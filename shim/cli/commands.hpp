@@ -33,6 +33,12 @@ struct ReportOptions {
 };
 int show_reports(const ReportOptions& options);
 
+struct DoctorOptions {
+  bool json = false;
+};
+// One screen about this machine. 1 if it found a problem.
+int examine_machine(const DoctorOptions& options);
+
 // "tidepool: <line>" on stderr, by one write.
 void say(std::string_view line);
 

@@ -177,3 +177,11 @@ TEST_CASE("help names what there is, with an example") {
   CHECK(wrong.err.find("tidepool: ") == 0);
   CHECK(run({{}, {}, ""}).exit_code == 2);
 }
+
+TEST_CASE("the doctor's screen has colour on a terminal alone, and not where NO_COLOR is set") {
+  const golden::Start start{{"doctor"}, {}, ""};
+  CHECK(golden::run_at_terminal(start, "", "").out.find("\033[") != std::string::npos);
+  CHECK(run(start).out.find('\033') == std::string::npos);
+  const golden::Start refused{{"doctor"}, {{"NO_COLOR", "1"}}, ""};
+  CHECK(golden::run_at_terminal(refused, "", "").out.find('\033') == std::string::npos);
+}

@@ -1,7 +1,8 @@
 // The double of libnvidia-ml.so.1: devices, their memory and the processes on them.
 //
 // It reads the same settings and the same books as the driver's double. Without SIM_MACHINE the
-// books are private to the driver of each process, so used memory reads as 0 here.
+// books are private to the driver of each process, so used memory reads as 0 here. SIM_NVML has some
+// questions answered as other machines would (answers.hpp).
 // NVML's header is not part of the CUDA headers: the few declarations needed are written out.
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "answers.hpp"
 #include "layout.hpp"
 #include "machine.hpp"
 #include "settings.hpp"
@@ -135,14 +137,15 @@ Result fixed(Device device, unsigned value, unsigned* out) {
 template <typename Info>
 Result processes(Device device, unsigned* size, Info* infos) {
   if (!known(device) || !size) return invalid_argument;
-  const auto found = usage(device);
+  const sim::NvmlAnswers& answers = sim::nvml_answers();
+  const auto found = answers.processes_hidden ? std::vector<Usage>{} : usage(device);
   const unsigned room = *size;
   *size = static_cast<unsigned>(found.size());
   if (room < found.size() || (!infos && !found.empty())) return insufficient_size;
   for (std::size_t i = 0; i < found.size(); ++i) {
     infos[i] = {};
     infos[i].pid = static_cast<unsigned>(found[i].process.pid);
-    infos[i].used = found[i].process.bytes;
+    infos[i].used = answers.process_memory_unavailable ? ~0ull : found[i].process.bytes;
     if constexpr (std::is_same_v<Info, ProcessInfo>) {
       infos[i].gpu_instance = sim::cut_into_instances() ? static_cast<unsigned>(found[i].instance) : ~0u;
       infos[i].compute_instance = sim::cut_into_instances() ? 0u : ~0u;
@@ -153,7 +156,10 @@ Result processes(Device device, unsigned* size, Info* infos) {
 
 }  // namespace
 
-NVML Result nvmlInit_v2() { return success; }
+NVML Result nvmlInit_v2() {
+  if (const Result fault = sim::nvml_fault("nvmlInit_v2")) return fault;
+  return success;
+}
 NVML Result nvmlInit() { return success; }
 NVML Result nvmlInitWithFlags(unsigned) { return success; }
 NVML Result nvmlShutdown() { return success; }
@@ -181,12 +187,17 @@ NVML Result nvmlSystemGetCudaDriverVersion(int* version) {
 }
 
 NVML Result nvmlDeviceGetCount_v2(unsigned* out) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetCount_v2")) return fault;
+
   if (!out) return invalid_argument;
   *out = static_cast<unsigned>(count());
   return success;
 }
 NVML Result nvmlDeviceGetCount(unsigned* out) { return nvmlDeviceGetCount_v2(out); }
-NVML Result nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) { return at(index, device); }
+NVML Result nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetHandleByIndex_v2")) return fault;
+  return at(index, device);
+}
 NVML Result nvmlDeviceGetHandleByIndex(unsigned index, Device* device) { return at(index, device); }
 NVML Result nvmlDeviceGetHandleByPciBusId_v2(const char* id, Device* device) {
   unsigned domain = 0, bus = 0;
@@ -239,24 +250,32 @@ NVML Result nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* m
   return success;
 }
 NVML Result nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetMemoryInfo")) return fault;
+
   if (!known(device) || !memory) return invalid_argument;
   const auto taken = used(device);
   *memory = {total(device), total(device) - taken, taken};
   return success;
 }
 NVML Result nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetMemoryInfo_v2")) return fault;
+
   if (!known(device) || !memory) return invalid_argument;
   const auto taken = used(device);
   *memory = {memory->version, total(device), 0, total(device) - taken, taken};
   return success;
 }
 NVML Result nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* size, ProcessInfo* infos) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetComputeRunningProcesses_v3")) return fault;
+
   return processes(device, size, infos);
 }
 NVML Result nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* size, OldProcessInfo* infos) {
   return processes(device, size, infos);
 }
 NVML Result nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* size, ProcessInfo* infos) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetComputeRunningProcesses_v2")) return fault;
+
   return processes(device, size, infos);
 }
 NVML Result nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* size, ProcessInfo*) {
@@ -266,6 +285,8 @@ NVML Result nvmlDeviceGetUtilizationRates(Device device, Utilization* rates) {
   return known(device) && rates ? (*rates = {0, 0}, success) : invalid_argument;
 }
 NVML Result nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
+  if (const Result fault = sim::nvml_fault("nvmlDeviceGetMigMode")) return fault;
+
   if (!known(device) || !current || !pending) return invalid_argument;
   if (is_instance(device)) return not_supported;
   *current = *pending = sim::cut_into_instances();
@@ -296,6 +317,15 @@ NVML Result nvmlDeviceGetGpuInstanceId(Device instance, unsigned* id) {
 }
 NVML Result nvmlDeviceGetComputeInstanceId(Device instance, unsigned* id) {
   return is_instance(instance) && id ? (*id = 0, success) : invalid_argument;
+}
+NVML Result nvmlDeviceGetComputeMode(Device device, unsigned* mode) {
+  return fixed(device, sim::nvml_answers().compute_mode, mode);
+}
+NVML Result nvmlDeviceGetVirtualizationMode(Device device, unsigned* mode) {
+  return fixed(device, sim::nvml_answers().virtualization, mode);
+}
+NVML Result nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* size, ProcessInfo*) {
+  return known(device) && size ? (*size = 0, success) : invalid_argument;
 }
 // No link between devices is simulated: the queries say so, as on a card without.
 NVML Result nvmlDeviceGetNvLinkState(Device, unsigned, unsigned*) { return not_supported; }
