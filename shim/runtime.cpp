@@ -134,7 +134,9 @@ void Runtime::finish() noexcept {
   try {
     Runtime* runtime = existing();
     // A child by vfork or clone shares this memory without having passed a fork handler.
-    if (runtime != nullptr && ::getpid() == runtime->pid_) runtime->write_report();
+    if (runtime == nullptr || ::getpid() != runtime->pid_) return;
+    runtime->router_.end_keeping();
+    runtime->write_report();
   } catch (...) {
   }
 }

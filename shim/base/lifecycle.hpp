@@ -11,6 +11,14 @@ namespace tidepool::lifecycle {
 
 extern constinit std::atomic<bool> is_detached;
 
+// What must not be under way in another thread while the process is copied. One for the process.
+struct AroundFork {
+  void (*before)(void* object);
+  void (*in_parent)(void* object);
+  void* object;
+};
+void set_around_fork(const AroundFork* around);
+
 // The driver was initialised: from now on a forked child is detached. Idempotent.
 void driver_started();
 

@@ -104,6 +104,7 @@ Status AccountedBacking::create_once(Address page) {
   if (status) {
     account_.reserved.add(kPage);
     held.add(kPage);
+    if (held.now() + idle_handles_.bytes() >= share_ + Keeper::kWorthwhile) keeper_.watch();
   } else {
     account_.give_back(kPage);
   }
@@ -133,7 +134,7 @@ Status AccountedBacking::release(Address page) {
   return status;
 }
 
-Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
+Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate, Keeper& keeper)
     : ordinal(ordinal_number),
       uuid(uuid_of(ordinal_number)),
       name(name_of(ordinal_number)),
@@ -142,7 +143,7 @@ Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate)
       reservation(backing_),
       settings_(settings),
       physical_(ordinal_number),
-      backing_(physical_, account, idle_handles, gate, ordinal_number) {
+      backing_(physical_, account, idle_handles, gate, keeper, ordinal_number) {
   // passthrough observes and reports only.
   if (settings.serves()) account.set_limit(limit_for_device(settings, ordinal, uuid, total));
 }
@@ -173,6 +174,7 @@ void Device::build_arena() {
     const auto wanted = static_cast<Bytes>(settings_.fraction * static_cast<double>(total));
     config.initial = std::min({wanted, account.limit(), Bytes{free}}) / kPage * kPage;
     preallocated_ = config.initial;
+    backing_.keep_share(preallocated_);
   }
   policy_ = make_policy(settings_.mode == Mode::prealloc ? "prealloc" : "ondemand", config, backing_);
   if (policy_ != nullptr) policy_->count_outside(static_cast<std::int64_t>(account.live.now()));

@@ -19,6 +19,8 @@
 #include "shim/route/event_fence.hpp"
 #include "shim/route/gate.hpp"
 #include "shim/route/idle_handles.hpp"
+#include "shim/route/idleness.hpp"
+#include "shim/route/keeper.hpp"
 #include "shim/route/reservation.hpp"
 #include "shim/route/share.hpp"
 
@@ -32,14 +34,22 @@ bool rdma_module_loaded();
 class AccountedBacking final : public Backing {
  public:
   AccountedBacking(Backing& physical, Account& account, IdleHandles& idle_handles, CaptureGate& gate,
-                   int device)
-      : physical_(physical), account_(account), idle_handles_(idle_handles), gate_(gate), device_(device) {}
+                   Keeper& keeper, int device)
+      : physical_(physical),
+        account_(account),
+        idle_handles_(idle_handles),
+        gate_(gate),
+        keeper_(keeper),
+        device_(device) {}
   Result<Range> reserve(Bytes size) override;
   Bytes available() override;
   Status create(Address page) override;
   Status move(Address page, Address to) override;
   Status enable(Range range) override;
   Status release(Address page) override;
+
+  // A part that is never given back for idleness. Before the first page.
+  void keep_share(Bytes share) { share_ = share; }
 
   Gauge held;
 
@@ -57,7 +67,9 @@ class AccountedBacking final : public Backing {
   Account& account_;
   IdleHandles& idle_handles_;
   CaptureGate& gate_;
+  Keeper& keeper_;
   const int device_;
+  Bytes share_ = 0;
   std::mutex reserve_lock_;
   std::array<Range, kMostRanges> ranges_;
   std::atomic<std::size_t> range_count_{0};
@@ -65,7 +77,7 @@ class AccountedBacking final : public Backing {
 
 class Device {
  public:
-  Device(int ordinal, const Settings& settings, CaptureGate& gate);
+  Device(int ordinal, const Settings& settings, CaptureGate& gate, Keeper& keeper);
 
   const int ordinal;
   std::string uuid;  // as nvidia-smi writes it: GPU-xxxxxxxx-xxxx-...
@@ -76,6 +88,7 @@ class Device {
   EventFence events;
   Reservation reservation;
   PoolShare pool_share;
+  Idleness idleness;  // the keeper's
   std::atomic<bool> warned_of_arena{false};
   std::atomic<bool> warned_of_share{false};
 

@@ -53,6 +53,7 @@ CUresult Router::primary_context_reset(int device, const Pass& pass) {
 
 CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context,
                              const Pass& pass) {
+  const auto paused = keeper_.pause();
   const Belongings belongings = belongings_of(context);
   // Whether a reset leaves memory of cuMemCreate as it is, cuda.h does not say.
   give_back_idle_handles();
@@ -68,6 +69,7 @@ CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcont
 
 // Ends the primary context only with its last holder, so the driver is asked.
 CUresult Router::primary_context_released(int device, const Pass& pass) {
+  const auto paused = keeper_.pause();
   give_back_idle_handles();
   const CUresult result = pass();
   unsigned flags = 0;

@@ -59,6 +59,7 @@ void Router::end_use(Mappings::Id id) {
   device.kept(ended->physical.size);
   const RelaxedCapture relaxed(gate_);
   device.idle_handles.keep(*ended->withheld, ended->physical);
+  if (device.idle_handles.bytes() >= Keeper::kWorthwhile) keeper_.watch();
 }
 
 // The application may not use a handle that it has released; the driver would not know that it is one.

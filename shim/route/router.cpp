@@ -8,6 +8,7 @@ namespace tidepool {
 Router::Router(const Settings& settings, bool jax_uses_pool, std::function<void()> on_out_of_memory)
     : settings_(settings),
       on_out_of_memory_(std::move(on_out_of_memory)),
+      keeper_([this] { return look_after_devices(); }),
       jax_uses_pool_(jax_uses_pool),
       reservation_may_come_(jax_uses_pool) {}
 
@@ -20,7 +21,7 @@ bool Router::find_devices() {
   if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) return false;
   std::vector<std::unique_ptr<Device>> found;
   for (int ordinal = 0; ordinal < count; ++ordinal)
-    found.push_back(std::make_unique<Device>(ordinal, settings_, gate_));
+    found.push_back(std::make_unique<Device>(ordinal, settings_, gate_, keeper_));
   devices_ = std::move(found);
   devices_ready_.store(true, std::memory_order_release);
   return true;

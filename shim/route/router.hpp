@@ -17,6 +17,7 @@
 #include "shim/route/contexts.hpp"
 #include "shim/route/device.hpp"
 #include "shim/route/gate.hpp"
+#include "shim/route/keeper.hpp"
 #include "shim/route/lanes.hpp"
 #include "shim/route/owner.hpp"
 #include "shim/route/pass.hpp"
@@ -90,6 +91,20 @@ class Router {
   // The same for a call that the driver has answered so once already.
   CUresult retry_with_memory(const Pass& pass);
 
+  // idle_memory.cpp: gives a piece of what is cached back, and never waits; for whoever wants it.
+  struct GivenBack {
+    enum class Outcome {
+      some,
+      not_yet,  // a capture is open, or the device has not finished with it
+      nothing,  // that is worth a call
+    };
+    Outcome outcome;
+    Bytes size = 0;
+  };
+  GivenBack give_back_piece(Device& device);
+  // From here on nothing of ours calls the driver but the application's own calls.
+  void end_keeping() noexcept { keeper_.stop(); }
+
   // The devices of the process; empty before the first allocation.
   const std::vector<std::unique_ptr<Device>>& devices() const;
 
@@ -142,6 +157,11 @@ class Router {
   Result<Block> find_memory(Device& device, Request request);
   bool hand_back_cache();
 
+  // idle_memory.cpp
+  static Bytes cached_beyond_share(Device& device, const Snapshot& held);
+  Keeper::Next look_after(Device& device);
+  Keeper::Next look_after_devices() noexcept;
+
   // stream_ordered.cpp
   Lane* ready_lane(const StreamName& name);
   Lane* find_lane(const StreamName& name);
@@ -174,6 +194,7 @@ class Router {
   LiveStreams streams_;
   Lanes lanes_;
   Pools pools_;
+  Keeper keeper_;
 
   std::mutex devices_lock_;
   std::vector<std::unique_ptr<Device>> devices_;  // constant once devices_ready_
