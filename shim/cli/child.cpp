@@ -33,10 +33,25 @@ int start_failure(int cause) { return cause == ENOENT || cause == ENOTDIR ? 127 
 // A signal typed at the terminal reaches the command by itself, as one process group has it.
 bool sent_by_a_process(const siginfo_t& signal) { return signal.si_code <= 0; }
 
-int wait_and_forward(pid_t child, const sigset_t& watched) {
+// The next signal; nothing when it is time to look.
+int next_signal(const sigset_t& watched, siginfo_t& signal, const Watch& watch) {
+  if (!watch.look) return ::sigwaitinfo(&watched, &signal);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(watch.every);
+  const std::chrono::nanoseconds rest = watch.every - seconds;
+  const timespec patience{static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
+  return ::sigtimedwait(&watched, &signal, &patience);
+}
+
+int wait_and_forward(pid_t child, const sigset_t& watched, const Watch& watch) {
+  auto next_look = std::chrono::steady_clock::now();
   for (;;) {
     siginfo_t signal{};
-    if (::sigwaitinfo(&watched, &signal) < 0) continue;  // stopped and continued
+    const bool got = next_signal(watched, signal, watch) >= 0;  // else time is up, or stopped and continued
+    if (watch.look && std::chrono::steady_clock::now() >= next_look) {
+      next_look = std::chrono::steady_clock::now() + watch.every;
+      if (const int send = watch.look(child); send != 0) ::kill(child, send);
+    }
+    if (!got) continue;
     if (signal.si_signo != SIGCHLD) {
       if (sent_by_a_process(signal)) ::kill(child, signal.si_signo);
       continue;
@@ -50,6 +65,11 @@ int wait_and_forward(pid_t child, const sigset_t& watched) {
 }  // namespace
 
 ChildEnd run_child(const std::vector<std::string>& command, const Variables& environment) {
+  return run_child(command, environment, {});
+}
+
+ChildEnd run_child(const std::vector<std::string>& command, const Variables& environment,
+                   const Watch& watch) {
   sigset_t watched{};
   sigset_t before{};
   ::sigemptyset(&watched);
@@ -77,7 +97,7 @@ ChildEnd run_child(const std::vector<std::string>& command, const Variables& env
   while ((length = ::read(start[0], &cause, sizeof cause)) < 0 && errno == EINTR) {
   }
   ::close(start[0]);
-  const int exit_code = wait_and_forward(child, watched);
+  const int exit_code = wait_and_forward(child, watched, watch);
   if (length != static_cast<ssize_t>(sizeof cause)) return {exit_code, ""};
   const bool named = command[0].find('/') == std::string::npos;
   return {exit_code, cause == ENOENT && named ? "not found in PATH" : std::strerror(cause)};

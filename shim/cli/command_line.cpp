@@ -41,12 +41,15 @@ std::vector<std::string> take_command(std::vector<std::string>& arguments, const
 }
 
 // CLI11 knows nothing of the command, so its own usage line would leave it out.
-class RunHelp : public CLI::Formatter {
+class CommandHelp : public CLI::Formatter {
  public:
-  RunHelp() { column_width(26); }
+  explicit CommandHelp(std::string usage) : usage_(std::move(usage)) { column_width(26); }
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: tidepool run [OPTIONS] [--] COMMAND [ARGUMENTS...]\n";
+    return "Usage: tidepool " + usage_ + "\n";
   }
+
+ private:
+  std::string usage_;
 };
 
 // One flag for each setting. --report is run's own: one report of all processes, not one of each.
@@ -55,19 +58,32 @@ struct SettingFlag {
   const CLI::Option* option = nullptr;
 };
 using SettingFlags = std::map<std::string, SettingFlag>;  // by variable
-CLI::App* add_run(CLI::App& app, RunOptions& options, SettingFlags& flags) {
-  CLI::App* run = app.add_subcommand("run", "run a command with its GPU memory from one arena");
-  run->formatter(std::make_shared<RunHelp>());
-  run->footer(
-      "The exit code is the command's. Reports are kept under ~/.cache/tidepool/reports, the last 50.\n"
-      "Example: tidepool run --mode prealloc --fraction 0.5 -- python train.py");
+
+void add_setting_flags(CLI::App& command, SettingFlags& flags) {
   for (const SettingRow& row : setting_rows()) {
     if (std::string_view(row.field) == "report") continue;
     std::string help = std::string(row.meaning) + " (" + row.allowed;
     if (*row.fallback != '\0') help += std::string("; default ") + row.fallback;
     SettingFlag& flag = flags[row.variable];
-    flag.option = run->add_option(flag_of(row), flag.value, help + ")")->type_name(upper(row.field));
+    flag.option = command.add_option(flag_of(row), flag.value, help + ")")->type_name(upper(row.field));
   }
+}
+
+// A flag given with nothing undoes what the environment says.
+Variables given_settings(const SettingFlags& flags) {
+  Variables given;
+  for (const auto& [variable, flag] : flags)
+    if (flag.option->count() > 0) given.emplace_back(variable, flag.value);
+  return given;
+}
+
+CLI::App* add_run(CLI::App& app, RunOptions& options, SettingFlags& flags) {
+  CLI::App* run = app.add_subcommand("run", "run a command with its GPU memory from one arena");
+  run->formatter(std::make_shared<CommandHelp>("run [OPTIONS] [--] COMMAND [ARGUMENTS...]"));
+  run->footer(
+      "The exit code is the command's. Reports are kept under ~/.cache/tidepool/reports, the last 50.\n"
+      "Example: tidepool run --mode prealloc --fraction 0.5 -- python train.py");
+  add_setting_flags(*run, flags);
   run->add_option("--report", options.report_file, "one JSON report of all processes, to this file")
       ->type_name("FILE");
   run->add_flag("--json", options.json, "end with the summary as JSON on stderr");
@@ -99,13 +115,19 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   return report;
 }
 
-CLI::App* add_doctor(CLI::App& app, DoctorOptions& options) {
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "look at this machine: GPUs, who holds them, what is amiss");
-  doctor->add_flag("--json", options.json, "for programs; shim/cli/doctor/schema.md describes it");
+CLI::App* add_doctor(CLI::App& app, DoctorOptions& options, SettingFlags& flags) {
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "look at this machine, or at a command: what holds GPU memory, which settings are wrong");
+  doctor->formatter(std::make_shared<CommandHelp>("doctor [OPTIONS] [[--] COMMAND [ARGUMENTS...]]"));
+  add_setting_flags(*doctor, flags);
+  doctor->add_option("--seconds", options.seconds, "end the command after so long (default 60)")
+      ->type_name("N")
+      ->check(CLI::Range(0.1, 1e6));
+  doctor->add_flag("--json", options.json,
+                   "for programs (shim/cli/doctor/schema.md); a command's output then goes to stderr");
   doctor->footer(
-      "The exit code is 0 if all is well or there are warnings only, 1 if there is a problem.\n"
-      "Example: tidepool doctor");
+      "The exit code is 1 if there is a problem, 127 or 126 if the command cannot be started.\n"
+      "Example: tidepool doctor; tidepool doctor --seconds 30 -- python train.py");
   return doctor;
 }
 
@@ -136,11 +158,14 @@ int run_command_line(std::vector<std::string> arguments) {
   CLI::App* run_command = add_run(app, run_options, flags);
   CLI::App* env_command = add_env(app, env_options);
   add_report(app, report_options);
-  CLI::App* doctor_command = add_doctor(app, doctor_options);
+  SettingFlags doctor_flags;
+  CLI::App* doctor_command = add_doctor(app, doctor_options, doctor_flags);
   app.footer("tidepool COMMAND --help says more.\nExample: tidepool run -- python train.py");
 
   const std::string name = arguments.empty() ? "" : arguments.front();
+  const bool command_named = std::find(arguments.begin(), arguments.end(), "--") != arguments.end();
   if (name == "run") run_options.command = take_command(arguments, *run_command);
+  if (name == "doctor") doctor_options.command = take_command(arguments, *doctor_command);
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(arguments);
@@ -152,12 +177,14 @@ int run_command_line(std::vector<std::string> arguments) {
   }
   if (app.got_subcommand(run_command)) {
     if (run_options.command.empty()) return refuse("run needs a command", "run");
-    // A flag given with nothing undoes what the environment says.
-    for (const auto& [variable, flag] : flags)
-      if (flag.option->count() > 0) run_options.settings.emplace_back(variable, flag.value);
+    run_options.settings = given_settings(flags);
     return run(run_options);
   }
-  if (app.got_subcommand(doctor_command)) return examine_machine(doctor_options);
+  if (app.got_subcommand(doctor_command)) {
+    if (doctor_options.command.empty() && command_named) return refuse("no command after --", "doctor");
+    doctor_options.settings = given_settings(doctor_flags);
+    return doctor_options.command.empty() ? examine_machine(doctor_options) : examine_command(doctor_options);
+  }
   return app.got_subcommand(env_command) ? show_environment(env_options) : show_reports(report_options);
 }
 

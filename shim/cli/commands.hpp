@@ -34,10 +34,14 @@ struct ReportOptions {
 int show_reports(const ReportOptions& options);
 
 struct DoctorOptions {
+  std::vector<std::string> command;  // empty: about the machine
+  Variables settings;                // of the command, as in RunOptions
+  double seconds = 60;               // how long it may run
   bool json = false;
 };
-// One screen about this machine. 1 if it found a problem.
+// One screen about this machine, or about a command that it runs. 1 if there is a problem.
 int examine_machine(const DoctorOptions& options);
+int examine_command(const DoctorOptions& options);
 
 // "tidepool: <line>" on stderr, by one write.
 void say(std::string_view line);

@@ -15,21 +15,12 @@
 #include "shim/cli/report_store.hpp"
 #include "shim/cli/reports.hpp"
 #include "shim/cli/summary.hpp"
+#include "shim/cli/under_shim.hpp"
 
 namespace tidepool::cli {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kRunVariable = "TIDEPOOL_RUN";
-
-Settings settings_of_command(const Variables& given) {
-  return parse_settings([&](const char* name) -> const char* {
-    const auto found =
-        std::find_if(given.begin(), given.end(), [&](const auto& entry) { return entry.first == name; });
-    return found != given.end() ? found->second.c_str() : std::getenv(name);
-  });
-}
 
 // The path under which the report was kept; empty if it was not.
 std::string keep(const json& gathered, const std::string& report_file) {
@@ -60,11 +51,6 @@ void sum_up(const json& gathered, const std::string& kept_as, bool as_json) {
   std::string next = advice(gathered);
   if (!kept_as.empty()) next += (next.empty() ? "" : "; ") + ("all of it: tidepool report " + kept_as);
   if (!next.empty()) say(next);
-}
-
-void put_in_front(const char* variable, const std::string& path, Variables& environment) {
-  const char* inherited = std::getenv(variable);
-  environment.emplace_back(variable, with_preload(inherited == nullptr ? "" : inherited, path));
 }
 
 bool add_companion(const Library& library, Variables& environment) {

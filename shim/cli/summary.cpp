@@ -13,9 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-// Room for pieces that do not fit together, over what was asked for at once.
-constexpr double kSlack = 1.1;
-
 std::string size_of(const json& device, const char* key) {
   const auto size = number(device, key);
   return size ? format_size(*size) : "?";
@@ -51,16 +48,21 @@ const json* fullest_device(const json& gathered) {
   return fullest;
 }
 
-std::string fraction_for(const json& device) {
-  const double asked = static_cast<double>(number(device, "requested_peak_bytes").value_or(0));
-  const double total = static_cast<double>(number(device, "total_bytes").value_or(1));
-  const double part = std::clamp(std::ceil(asked * kSlack / total * 100 - 1e-9) / 100, 0.01, 1.0);
+std::string fraction_of(const json& device) {
+  return fraction_for(number(device, "requested_peak_bytes").value_or(0),
+                      number(device, "total_bytes").value_or(1));
+}
+
+}  // namespace
+
+std::string fraction_for(std::uint64_t bytes, std::uint64_t total) {
+  const double part = std::clamp(
+      std::ceil(static_cast<double>(bytes) * kSlack / static_cast<double>(total) * 100 - 1e-9) / 100, 0.01,
+      1.0);
   char written[16];
   std::snprintf(written, sizeof written, "%.2f", part);
   return written;
 }
-
-}  // namespace
 
 std::string usage_line(const json& gathered) {
   const std::size_t reported = member(gathered, "processes").size();
@@ -94,10 +96,10 @@ std::string advice(const json& gathered) {
   const double held = static_cast<double>(number(*device, "reserved_peak_bytes").value_or(0));
   const std::string mode = text(gathered, "mode");
   if (mode == "ondemand")
-    return "next time: the same, or --mode prealloc --fraction " + fraction_for(*device) +
+    return "next time: the same, or --mode prealloc --fraction " + fraction_of(*device) +
            " to have it all from the start";
   if (mode == "prealloc" && held > 1.25 * asked * kSlack)
-    return "next time: --fraction " + fraction_for(*device) + " is enough, or --mode ondemand";
+    return "next time: --fraction " + fraction_of(*device) + " is enough, or --mode ondemand";
   if (mode == "passthrough") return "next time: --mode ondemand, to hold only what is in use";
   return "next time: the same";
 }
