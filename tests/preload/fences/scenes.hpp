@@ -40,5 +40,7 @@ void pool_trimmed_in_flight();
 // beside.cpp: what other threads do meanwhile
 void freed_while_waiting();
 void captured_beside_frees();
+// captures.cpp: captures beside all that other threads do
+void captured_beside_all();
 // storm.cpp: all of it at random
 void storm();

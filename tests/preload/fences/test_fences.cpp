@@ -31,12 +31,14 @@ long said(const std::string& referee, const std::string& word) {
   return at == std::string::npos ? -1 : std::stol(referee.substr(at + word.size()));
 }
 
-const std::vector<std::string> kScenes{
-    "freed_in_flight",          "freed_in_flight_elsewhere", "context_ends_in_flight",
-    "taken_by_another_stream",  "taken_when_short",          "taken_when_short_elsewhere",
-    "taken_by_the_next_stream", "taken_by_another_thread",   "taken_by_another_context",
-    "taken_in_parts",           "handed_back_in_flight",     "pool_trimmed_in_flight",
-    "freed_while_waiting",      "captured_beside_frees",     "storm"};
+const std::vector<std::string> kScenes{"freed_in_flight",          "freed_in_flight_elsewhere",
+                                       "context_ends_in_flight",   "taken_by_another_stream",
+                                       "taken_when_short",         "taken_when_short_elsewhere",
+                                       "taken_by_the_next_stream", "taken_by_another_thread",
+                                       "taken_by_another_context", "taken_in_parts",
+                                       "handed_back_in_flight",    "pool_trimmed_in_flight",
+                                       "freed_while_waiting",      "captured_beside_frees",
+                                       "captured_beside_all",      "storm"};
 
 void must_be_right(const std::string& scene, const std::string& mode, const Environment& more) {
   const Verdict verdict = play(scene, mode, more);
