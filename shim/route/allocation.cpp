@@ -27,8 +27,10 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
   const std::uint64_t context = current_context();
   if (const std::optional<CUresult> lazily = allocate_lazily(*device, out, bytes, context, pass))
     return *lazily;
-  if (serves_synchronous() && device->has_arena())
+  if (serves_synchronous() && device->has_arena()) {
+    if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
     return serve(*device, out, bytes, Lane{}, {.kind = Kind::synchronous, .context = context}, pass);
+  }
   return pass_allocation(*device, out, bytes,
                          {.device = device->ordinal, .requested = bytes, .context = context}, pass);
 }
@@ -134,15 +136,36 @@ CUresult Router::pass_free(Address address, const Pass& pass) {
   return result;
 }
 
+// What the driver says to a call that it refuses whatever it is about: a host callback's, one without a
+// context, one after a sticky error. Asked about an address that no allocation has, since those of the arena
+// are mappings to it.
+CUresult Router::answer_to_no_block() {
+  const CUresult answer = driver.cuMemFree_v2(1);
+  return answer == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : answer;
+}
+
+// cuMemAlloc and cuMemFree are unsafe during a capture of this thread's, or another's global one, and end it
+// (cuda.h, cuThreadExchangeStreamCaptureMode): a program that makes them is told so by the driver itself.
+std::optional<CUresult> Router::refused_in_capture() {
+  if (!gate_.capturing()) return std::nullopt;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (driver.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) return std::nullopt;
+  const bool allowed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver.cuThreadExchangeStreamCaptureMode(&mode);
+  const CUresult answer = allowed ? CUDA_ERROR_INVALID_VALUE : answer_to_no_block();
+  return answer == CUDA_ERROR_INVALID_VALUE ? std::nullopt : std::optional(answer);
+}
+
 CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
   const Address address{pointer};
   Device* device = owner_of(address);
   if (device == nullptr) return pass_free(address, pass);
+  if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
+  if (current_device() == nullptr)
+    if (const CUresult refused = answer_to_no_block(); refused != CUDA_ERROR_INVALID_VALUE) return refused;
   if (close_reservation(*device, address)) return CUDA_SUCCESS;
   const std::optional<Block> block = device->policy().find(address);
-  // Inside the arena, but no block begins here: the driver answers as to any wrong pointer. It may not
-  // be asked about the very address, which is a mapping of ours.
-  if (!block || block->address != address) return CUDA_ERROR_INVALID_VALUE;
+  if (!block || block->address != address) return answer_to_no_block();
   // Programs use a free as a barrier (rapidsai/rmm#1655), so it waits as the driver's may. First: a free
   // that the driver would refuse (in a host callback, after a sticky error) must leave the block alone.
   const bool waits = !settings_.fast_free && Owner::of(block->label).kind == Kind::synchronous;

@@ -70,6 +70,9 @@ CUresult Router::address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr
   if (owner_of({pointer}) == nullptr) return pass();
   const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_NOT_FOUND;
+  // In a host callback the driver refuses every call.
+  CUcontext current = nullptr;
+  if (const CUresult refused = driver.cuCtxGetCurrent(&current); refused != CUDA_SUCCESS) return refused;
   if (base != nullptr) *base = found->address.value;
   if (size != nullptr) *size = found->label.requested;
   return CUDA_SUCCESS;

@@ -125,6 +125,8 @@ class Router {
   CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
                            const Pass& pass);
   CUresult pass_free(Address address, const Pass& pass);
+  CUresult answer_to_no_block();
+  std::optional<CUresult> refused_in_capture();
   CUresult refuse(Device& device, Bytes bytes, const Pass& pass);
   void enter(Address address, const Record& record);
   void forget(const Record& record);

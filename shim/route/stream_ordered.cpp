@@ -183,9 +183,14 @@ CUresult Router::free_async_anyhow(CUdeviceptr pointer, const StreamName& stream
   Device* device = owner_of(address);
   if (device == nullptr || is_capturing(stream)) return pass_free(address, pass);
   const Lane* lane = find_lane(stream);
-  // On a dead stream whose handle has come back the block would be the new stream's at once.
-  if (lane == nullptr && stream.is_handle())
-    if (const CUresult refused = streams_.check(stream.stream); refused != CUDA_SUCCESS) return refused;
+  // A dead stream, a host callback, no context: the driver has something to say first. It is asked, whatever
+  // is known of the stream.
+  CUcontext context = nullptr;
+  if (lane == nullptr)
+    if (const CUresult refused =
+            driver.cuStreamGetCtx(named_stream(stream.stream, stream.per_thread), &context);
+        refused != CUDA_SUCCESS)
+      return refused;
   if (close_reservation(*device, address)) return CUDA_SUCCESS;
   const Result<Block> freed = device->policy().free(address, lane == nullptr ? kNoStream : lane->key);
   if (!freed) return CUDA_ERROR_INVALID_VALUE;

@@ -8,36 +8,18 @@ using Counts = std::map<std::string, std::uint64_t>;
 
 namespace {
 
-const std::vector<std::string> kScenarios{"way_dlsym",
-                                          "way_procaddress",
-                                          "way_procaddress_versions",
-                                          "way_default_scope",
-                                          "way_reload",
-                                          "no_driver_in_process",
-                                          "alloc_free",
-                                          "wrong_calls",
-                                          "stream_order",
-                                          "pool_warm_up",
-                                          "pool_used",
-                                          "address_answers",
-                                          "out_of_memory",
-                                          "memory_handed_to_the_driver",
-                                          "own_virtual_memory",
-                                          "several_threads",
-                                          "barrier",
-                                          "context_death",
-                                          "capture_beside_frees",
-                                          "fork_before_start",
-                                          "fork_after_start",
-                                          "live_at_exit",
-                                          "calls_from_last_destructor",
-                                          "probe_only",
-                                          "dead_stream",
-                                          "no_mapping",
-                                          "behind_the_end",
-                                          "free_in_callback",
-                                          "capture_dies_with_context",
-                                          "constructor_thread"};
+const std::vector<std::string> kScenarios{
+    "way_dlsym",          "way_procaddress",      "way_procaddress_versions",
+    "way_default_scope",  "way_reload",           "no_driver_in_process",
+    "alloc_free",         "wrong_calls",          "wrong_call_table",
+    "stream_order",       "pool_warm_up",         "pool_used",
+    "address_answers",    "out_of_memory",        "memory_handed_to_the_driver",
+    "own_virtual_memory", "several_threads",      "barrier",
+    "context_death",      "capture_beside_frees", "fork_before_start",
+    "fork_after_start",   "live_at_exit",         "calls_from_last_destructor",
+    "probe_only",         "dead_stream",          "no_mapping",
+    "behind_the_end",     "free_in_callback",     "capture_dies_with_context",
+    "constructor_thread"};
 
 Run victim(const std::string& scenario, const std::string& mode, Environment more = {}) {
   if (scenario == "way_reload" || scenario == "mini_driver") more.merge(without_leak_check());
@@ -65,6 +47,14 @@ TEST_CASE("a program behaves in every mode as it does without the shim") {
       CHECK(run.outcome.err == plain.outcome.err);
     }
   }
+}
+
+TEST_CASE(
+    "a wrong call is answered in managed mode, and beside blocks of the driver's, as without the shim") {
+  const std::string plain = victim("wrong_call_table", "").outcome.out;
+  CHECK(victim("wrong_call_table", "managed").outcome.out == plain);
+  CHECK(victim("wrong_call_table", "ondemand", {{"TIDEPOOL_BACKING", "native"}}).outcome.out == plain);
+  CHECK(victim("wrong_call_table", "ondemand", {{"TIDEPOOL_FAST_FREE", "1"}}).outcome.out == plain);
 }
 
 TEST_CASE("passthrough counts exactly the calls that the driver received") {

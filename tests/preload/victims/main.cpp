@@ -52,6 +52,7 @@ int main(int count, char** arguments) {
                       ROW(live_at_exit),
                       ROW(calls_from_last_destructor),
                       ROW(probe_only),
+                      ROW(wrong_call_table),
                       ROW(dead_stream),
                       ROW(no_mapping),
                       ROW(behind_the_end),

@@ -49,6 +49,9 @@ void dead_stream();
 void no_mapping();
 void behind_the_end();
 
+// wrong_call_table.cpp: what it answers to each
+void wrong_call_table();
+
 // lifetime.cpp: contexts, captures, processes that begin and end
 void context_death();
 void pools_change_under_use();
