@@ -124,7 +124,12 @@ void Runtime::driver_initialised() noexcept {
     // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
     std::atexit(&Runtime::finish);
     ::at_quick_exit(&Runtime::finish);
-    if (runtime->reports()) farewell::prepare(&Runtime::finish);
+    if (!runtime->reports()) return;
+    {
+      const std::lock_guard hold(runtime->report_lock_);
+      runtime->at_start_ = early_framework_variables();
+    }
+    farewell::prepare(&Runtime::finish);
   } catch (...) {
     // No memory for a report: the program goes on without.
   }
@@ -160,6 +165,7 @@ void Runtime::write_report() {
                         .mode = mode_name(settings_.mode),
                         .settings = {},
                         .frameworks = framework_variables_set(),
+                        .set_late = changed_since(at_start_, early_framework_variables()),
                         .started = started_,
                         .ended = utc_now(),
                         .devices = {},

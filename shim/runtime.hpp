@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/base/frameworks.hpp"
 #include "shim/base/lifecycle.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/route/router.hpp"
@@ -57,6 +58,7 @@ class Runtime {
   const std::string run_folder_;  // TIDEPOOL_RUN: where `tidepool run` gathers reports; may be empty
   const std::string started_;
   std::atomic<long> pid_{0};  // of the process that initialised the driver
+  Variables at_start_;        // what frameworks were told when it did
   Router router_;
   std::mutex report_lock_;
   std::map<std::string, std::uint64_t> reported_;

@@ -233,4 +233,25 @@ Variables framework_variables_set() {
   return parse_marker(marker == nullptr ? "" : marker);
 }
 
+Variables early_framework_variables() {
+  constexpr std::array kEarly{kJaxAllocator,
+                              kJaxPreallocate,
+                              "XLA_PYTHON_CLIENT_MEM_FRACTION",
+                              "XLA_CLIENT_MEM_FRACTION",
+                              "JAX_PJRT_CLIENT_CREATE_OPTIONS",
+                              kTorchAllocator,
+                              kTorchAllocatorOld};
+  Variables found;
+  for (const char* name : kEarly)
+    if (const char* value = std::getenv(name)) found.emplace_back(name, value);
+  return found;
+}
+
+Variables changed_since(const Variables& before, const Variables& now) {
+  Variables changed;
+  for (const auto& variable : now)
+    if (std::find(before.begin(), before.end(), variable) == before.end()) changed.push_back(variable);
+  return changed;
+}
+
 }  // namespace tidepool

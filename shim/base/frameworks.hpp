@@ -53,4 +53,11 @@ void apply_framework_variables();
 // What this process or an ancestor set, from the marker; for the report.
 Variables framework_variables_set();
 
+// The frameworks' memory variables as they are now, whoever set them: those that JAX and PyTorch read before
+// they start CUDA. (TensorFlow reads its own later, when it makes a device.)
+Variables early_framework_variables();
+
+// Of `now`, what is not in `before` with the same value.
+Variables changed_since(const Variables& before, const Variables& now);
+
 }  // namespace tidepool

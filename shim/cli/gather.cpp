@@ -142,6 +142,7 @@ void work_out(json& gathered) {
   gathered["devices"] = merge_devices(processes);
   gathered["settings"] = common_settings(processes);
   gathered["frameworks"] = unite(processes, "frameworks");
+  gathered["set_late"] = unite(processes, "set_late");
   gathered["intercepted"] = add_counts(processes, "intercepted");
   gathered["driver_calls"] = add_counts(processes, "driver_calls");
   gathered["uncovered"] = unite(processes, "uncovered");

@@ -1,7 +1,7 @@
 // Reports as data: reading one file, and gathering those of the processes of one command into one.
 //
 // A gathered report is {schema, command, mode, started, ended, exit_code, processes[], devices[],
-// settings{}, frameworks[], intercepted{}, driver_calls{}, uncovered[], unreadable[]}. Everything after
+// settings{}, frameworks[], set_late[], intercepted{}, driver_calls{}, uncovered[], unreadable[]}. Everything after
 // `processes` is worked out from it.
 #pragma once
 

@@ -29,6 +29,12 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json to_list(const std::vector<std::pair<std::string, std::string>>& variables) {
+  Json list = Json::array();
+  for (const auto& [name, value] : variables) list.push_back({{"name", name}, {"value", value}});
+  return list;
+}
+
 Json to_object(const OutOfMemory& event) {
   return {{"time", event.time},
           {"entry", event.entry},
@@ -77,9 +83,6 @@ std::string to_json(const Report& report) {
   for (const Setting& setting : report.settings)
     settings[setting.variable] = {{"value", setting.value},
                                   {"source", setting.from_environment ? "environment" : "default"}};
-  Json frameworks = Json::array();
-  for (const auto& [name, value] : report.frameworks)
-    frameworks.push_back({{"name", name}, {"value", value}});
   Json devices = Json::array();
   for (const Device& device : report.devices) devices.push_back(to_object(device));
   const Json document = {{"schema", 1},
@@ -87,7 +90,8 @@ std::string to_json(const Report& report) {
                          {"command", report.command},
                          {"mode", report.mode},
                          {"settings", settings},
-                         {"frameworks", frameworks},
+                         {"frameworks", to_list(report.frameworks)},
+                         {"set_late", to_list(report.set_late)},
                          {"started", report.started},
                          {"ended", report.ended},
                          {"devices", devices},

@@ -55,6 +55,7 @@ struct Report {
   std::string mode;
   std::vector<Setting> settings;
   std::vector<std::pair<std::string, std::string>> frameworks;
+  std::vector<std::pair<std::string, std::string>> set_late;  // by the program, after it had started CUDA
   std::string started;
   std::string ended;
   std::vector<Device> devices;

@@ -206,3 +206,33 @@ TEST_CASE("no visible device is no GPU", "[doctor-torch-visible]") {
   CHECK(has_problem(found));
   CHECK(said(found, "visible-devices").find("leaves no GPU to the command") != std::string::npos);
 }
+
+TEST_CASE("what a program sets after JAX has started CUDA is too late, and before it is not",
+          "[doctor-jax-late]") {
+  const std::string set = "os.environ['XLA_PYTHON_CLIENT_MEM_FRACTION'] = '.1'\n";
+  const std::string allocate = "jax.device_put(np.ones(1 << 20, np.float32), jax.devices()[0])\n";
+  const std::string imports = "import jax, os, numpy as np\n";
+  const Environment keep{{"TIDEPOOL_FRAMEWORKS", "keep"}};
+  const Examined late = examine("jax", imports + allocate + set, keep);
+  CHECK(has_problem(late));
+  CHECK(said(late, "set-late") ==
+        "problem: XLA_PYTHON_CLIENT_MEM_FRACTION=.1 was set by the program after it had started CUDA: too "
+        "late, it "
+        "has no effect");
+  CHECK(held(late) == 60 * kGiB);
+  const Examined in_time = examine("jax", imports + set + allocate, keep);
+  CHECK(said(in_time, "set-late").empty());
+  CHECK(held(in_time) < 9 * kGiB);
+}
+
+TEST_CASE("what a program sets after PyTorch has started CUDA is too late", "[doctor-torch-late]") {
+  const Examined found =
+      examine("torch",
+              "import os, torch\ntorch.zeros(4, device='cuda')\n"
+              "os.environ['PYTORCH_ALLOC_CONF'] = 'backend:cudaMallocAsync'\n"
+              "print(torch.ones(4, device='cuda').device, torch.cuda.get_allocator_backend())",
+              {});
+  CHECK(has_problem(found));
+  CHECK(said(found, "set-late").find("too late, it has no effect") != std::string::npos);
+  CHECK(found.outcome.err.find("cuda:0 native") != std::string::npos);
+}

@@ -48,7 +48,25 @@ void check_visible_devices(const Observation& run, Findings& findings) {
                       "unset CUDA_VISIBLE_DEVICES"});
 }
 
-constexpr std::array<RunCheck, 4> kChecks{check_misspelt, check_limit, check_fraction, check_visible_devices};
+// JAX and PyTorch have read their settings before they start CUDA. Where another framework started it, this
+// one may have come later.
+void check_set_late(const Observation& run, Findings& findings) {
+  for (const nlohmann::json& variable : member(run.report, "set_late")) {
+    const std::string name = text(variable, "name");
+    const Framework owner = name.starts_with("PYTORCH") ? Framework::torch : Framework::jax;
+    bool alone = true;
+    for (const Framework other : {Framework::jax, Framework::tensorflow, Framework::torch, Framework::cupy})
+      alone = alone && (other == owner) == run.has(other);
+    findings.push_back({alone ? Verdict::problem : Verdict::warning, "set-late",
+                        printable(name + "=" + text(variable, "value")) +
+                            " was set by the program after it had started CUDA" +
+                            (alone ? ": too late, it has no effect" : ": perhaps too late"),
+                        "set it before the command, or before the framework is imported"});
+  }
+}
+
+constexpr std::array<RunCheck, 5> kChecks{check_set_late, check_misspelt, check_limit, check_fraction,
+                                          check_visible_devices};
 
 }  // namespace
 

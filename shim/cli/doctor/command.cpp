@@ -91,6 +91,7 @@ nlohmann::ordered_json as_json(const Observation& run, const Findings& findings)
             {"seconds", run.seconds},
             {"devices", member(run.report, "devices")},
             {"frameworks", member(run.report, "frameworks")},
+            {"set_late", member(run.report, "set_late")},
             {"intercepted", member(run.report, "intercepted")},
             {"uncovered", member(run.report, "uncovered")}}}};
 }

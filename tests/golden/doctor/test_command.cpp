@@ -158,3 +158,13 @@ TEST_CASE("wrong settings by the rules") {
   CHECK(verdict("unused", {{"CUPY_GPU_MEMORY_LIMIT", "50%"}}, Framework::torch) == "warning");
   CHECK(verdict("visible-devices", {{"CUDA_VISIBLE_DEVICES", ""}}, Framework::torch) == "problem");
 }
+
+TEST_CASE("set late is too late for certain where one framework alone is loaded") {
+  Observation run = quiet_run();
+  run.report["set_late"] = {{{"name", "XLA_PYTHON_CLIENT_PREALLOCATE"}, {"value", "false"}}};
+  CHECK(verdict_of(run, "set-late") == "problem");
+  run.loaded.insert(Framework::torch);  // which may have started CUDA
+  CHECK(verdict_of(run, "set-late") == "warning");
+  run.loaded = {Framework::torch};
+  CHECK(verdict_of(run, "set-late") == "warning");
+}
