@@ -115,22 +115,24 @@ Result<Block> OnDemand::allocate_slowly(const Request& request, Shape shape, Str
 void OnDemand::settle_meters() {
   const std::lock_guard hold(lock_);
   streams_.each([](Stream& stream) { stream.cache.lock.lock(); });
-  for (const std::size_t sum : {0, 1}) {
-    Meter::Lane outside{sum == 0 ? outside_ : 0, 0};
+  for (const std::size_t sum : {0, 1})
     requested_[sum].settle([&](auto visit) {
       streams_.each([&](Stream& stream) { visit(stream.requested[sum]); });
-      visit(outside);
+      if (sum == 0) visit(outside_);
     });
-  }
   streams_.each([](Stream& stream) { stream.cache.lock.unlock(); });
 }
 
 void OnDemand::count_outside(std::int64_t bytes) {
+  bool settle_due = false;
   {
     const std::lock_guard hold(lock_);
-    outside_ += static_cast<Bytes>(bytes);
+    if (bytes > 0)
+      settle_due = outside_.add(static_cast<Bytes>(bytes));
+    else
+      outside_.subtract(static_cast<Bytes>(-bytes));
   }
-  settle_meters();
+  if (settle_due) settle_meters();
 }
 
 void OnDemand::reset_grouped_peak() {

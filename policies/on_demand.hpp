@@ -139,8 +139,8 @@ class OnDemand : public Policy {
   Epoch closed_ = 0;            // the device has finished with everything stamped so far
   Bytes live_peak_ = 0;         // as seen when memory was looked for
   std::array<Meter, 2> requested_;
-  Bytes outside_ = 0;  // requested elsewhere
-  Bytes floor_ = 0;    // preallocated: growth up to here needs no reason
+  Meter::Lane outside_;  // requested elsewhere
+  Bytes floor_ = 0;      // preallocated: growth up to here needs no reason
 };
 
 }  // namespace tidepool

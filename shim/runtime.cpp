@@ -69,6 +69,7 @@ report::Device report_of(Device& device) {
                      .requested_peak = requested.peak,
                      .reserved = device.account.reserved.now(),
                      .reserved_peak = device.account.reserved.peak(),
+                     .cached = device.cached(),
                      .unbacked_reservation = device.reservation.unbacked(),
                      .lazily_backed = device.account.lazy.now(),
                      .allocations = device.account.allocations(),

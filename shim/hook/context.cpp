@@ -49,7 +49,10 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   return serve<Hook::cuDevicePrimaryCtxReset_v2, &Router::primary_context_reset>(dev);
 }
 // Deprecated. Whether it was the last attachment cannot be told, so its blocks stay with the process.
-CUresult cuCtxDetach(CUcontext ctx) { return forward<Hook::cuCtxDetach>(ctx); }
+CUresult cuCtxDetach(CUcontext ctx) {
+  return serve<Hook::cuCtxDetach>(
+      [](Router& router, const Pass& pass) { return router.may_end_contexts(pass); }, ctx);
+}
 
 CUresult cuStreamDestroy(CUstream hStream) {
   return serve<Hook::cuStreamDestroy, &Router::destroy_stream>(hStream);

@@ -19,7 +19,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInByt
                             unsigned int ElementSizeBytes) {
   return serve<Hook::cuMemAllocPitch_v2>(
       [&](Router& router, const Pass& pass) {
-        return router.allocate_pitch(dptr, WidthInBytes, Height, pass);
+        return router.allocate_pitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes, pass);
       },
       dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
 }

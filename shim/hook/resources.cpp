@@ -21,7 +21,10 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) { return forward<Hook::cuCtx
 CUresult cuGreenCtxCreate(CUgreenCtx* phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags) {
   return forward<Hook::cuGreenCtxCreate>(phCtx, desc, dev, flags);
 }
-CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) { return forward<Hook::cuGreenCtxDestroy>(hCtx); }
+CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
+  return serve<Hook::cuGreenCtxDestroy>(
+      [](Router& router, const Pass& pass) { return router.may_end_contexts(pass); }, hCtx);
+}
 CUresult cuCtxFromGreenCtx(CUcontext* pContext, CUgreenCtx hCtx) {
   return forward<Hook::cuCtxFromGreenCtx>(pContext, hCtx);
 }

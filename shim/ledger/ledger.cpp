@@ -24,10 +24,49 @@ std::optional<Record> Ledger::remove(Address address) {
   Shard& home = shard(address);
   const std::lock_guard hold(home.lock);
   const auto found = home.records.find(address.value);
-  if (found == home.records.end()) return std::nullopt;
+  if (found == home.records.end() || found->second.kept) return std::nullopt;
   const Record record = found->second;
   home.records.erase(found);
   return record;
+}
+
+std::optional<Record> Ledger::keep(Address address) {
+  Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  const auto found = home.records.find(address.value);
+  if (found == home.records.end() || found->second.kept || found->second.form == Record::kOnce)
+    return std::nullopt;
+  found->second.kept = true;
+  return found->second;
+}
+
+void Ledger::unkeep(Address address) {
+  Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  if (const auto found = home.records.find(address.value); found != home.records.end())
+    found->second.kept = false;
+}
+
+std::optional<Record> Ledger::remove_kept(Address address) {
+  Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  const auto found = home.records.find(address.value);
+  if (found == home.records.end() || !found->second.kept) return std::nullopt;
+  const Record record = found->second;
+  home.records.erase(found);
+  return record;
+}
+
+bool Ledger::is_kept(Address address) const {
+  const std::optional<Record> record = find(address);
+  return record && record->kept;
+}
+
+void Ledger::share(Address address) {
+  Shard& home = shard(address);
+  const std::lock_guard hold(home.lock);
+  if (const auto found = home.records.find(address.value); found != home.records.end())
+    found->second.form = Record::kOnce;
 }
 
 std::vector<std::pair<Address, Record>> Ledger::remove_context(std::uint64_t context) {
@@ -36,7 +75,7 @@ std::vector<std::pair<Address, Record>> Ledger::remove_context(std::uint64_t con
     const std::lock_guard hold(shard.lock);
     std::erase_if(shard.records, [&](const auto& entry) {
       const auto& [address, record] = entry;
-      if (record.kind != Kind::synchronous || record.context != context) return false;
+      if (record.kind != Kind::synchronous || record.context != context || record.kept) return false;
       removed.emplace_back(Address{address}, record);
       return true;
     });

@@ -1,5 +1,5 @@
-// The driver's own blocks that the application holds, by their first byte. Those of an arena are in its
-// policy.
+// The driver's own blocks that the application holds, or freed and we keep, by their first byte. Those of an
+// arena are in its policy.
 //
 // Threading: any thread. Locks are held for a look-up only, never over a driver call.
 #pragma once
@@ -21,10 +21,17 @@ enum class Kind {
 };
 
 struct Record {
+  // What may be kept for an equal request after its free: what cuMemAlloc gave, what cuMemAllocPitch gave (a
+  // number above kPlain for each form), or neither.
+  static constexpr int kOnce = -1;
+  static constexpr int kPlain = 0;
+
   int device = 0;
+  int form = kOnce;
   Bytes requested = 0;
   Kind kind = Kind::synchronous;
   bool lazy = false;          // managed memory of our choosing
+  bool kept = false;          // the application has freed it, the driver does not know
   std::uint64_t context = 0;  // CUcontext of a synchronous block
 };
 
@@ -33,8 +40,18 @@ class Ledger {
   // Returns the record that stood there before.
   std::optional<Record> add(Address address, Record record);
   std::optional<Record> find(Address address) const;
+  // Not of a block that is kept.
   std::optional<Record> remove(Address address);
-  // Removes all synchronous blocks of a context that died, and returns them.
+  // Others have a claim on the block now: it is used once.
+  void share(Address address);
+  // The block's record, if it may be kept: from now on it is. Of several frees of one address one succeeds.
+  std::optional<Record> keep(Address address);
+  // The application has it again, or still.
+  void unkeep(Address address);
+  // Removes a block that is kept.
+  std::optional<Record> remove_kept(Address address);
+  bool is_kept(Address address) const;
+  // Removes all synchronous blocks of a context that died, but for those that are kept, and returns them.
   std::vector<std::pair<Address, Record>> remove_context(std::uint64_t context);
 
  private:

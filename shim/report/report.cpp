@@ -59,6 +59,7 @@ Json to_object(const Device& device) {
           {"requested_peak_bytes", device.requested_peak},
           {"reserved_bytes", device.reserved},
           {"reserved_peak_bytes", device.reserved_peak},
+          {"cached_bytes", device.cached},
           {"unbacked_reservation_bytes", device.unbacked_reservation},
           {"lazily_backed_bytes", device.lazily_backed},
           {"allocations", device.allocations},

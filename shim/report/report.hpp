@@ -36,6 +36,7 @@ struct Device {
   Bytes requested_peak = 0;
   Bytes reserved = 0;
   Bytes reserved_peak = 0;
+  Bytes cached = 0;                // of `reserved`: what the application does not have
   Bytes unbacked_reservation = 0;  // a pool's warm-up that was answered with addresses alone
   Bytes lazily_backed = 0;         // of `live`: managed memory, which takes device memory where it is touched
   std::uint64_t allocations = 0;

@@ -12,12 +12,19 @@ std::uint64_t current_context() {
   return driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? reinterpret_cast<std::uint64_t>(context) : 0;
 }
 
+bool is_short(const Result<Block>& block) {
+  return !block &&
+         (block.failure().reason == Reason::out_of_memory || block.failure().reason == Reason::limit);
+}
+
 }  // namespace
 
-// With `auto`, mapped pages only where nothing can tell them from a block of the driver's.
+// With `auto`, the driver's own blocks: whether a program will export one (cuIpcGetMemHandle) or make one
+// wait for copies (SYNC_MEMOPS), which mapped pages cannot, it does not say before it has it. Where a pool
+// was asked for, it is that pool, unless more than the program can tell the difference.
 bool Router::serves_synchronous() {
   if (settings_.backing != BackingChoice::automatic) return settings_.backing == BackingChoice::vmm;
-  return devices_.size() == 1 && !rdma_module_loaded();
+  return settings_.mode == Mode::prealloc && devices_.size() == 1 && !rdma_module_loaded();
 }
 
 CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass) {
@@ -31,16 +38,38 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
     if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
     return serve(*device, out, bytes, Lane{}, {.kind = Kind::synchronous, .context = context}, pass);
   }
-  return pass_allocation(*device, out, bytes,
-                         {.device = device->ordinal, .requested = bytes, .context = context}, pass);
+  const Record record{.device = device->ordinal,
+                      .form = form_of(Record::kPlain, context),
+                      .requested = bytes,
+                      .context = context};
+  if (record.form != Record::kOnce)
+    if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
+  if (take_native(*device, out, record)) return CUDA_SUCCESS;
+  return pass_allocation(*device, out, bytes, record, pass);
 }
 
-CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t height, const Pass& pass) {
-  // The driver knows the pitch that its texture units like; the block is counted, and stays its own.
-  Device* device = out == nullptr || width == 0 || height == 0 ? nullptr : current_device();
+// The driver knows the pitch that its texture units like, so the blocks are its own.
+CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t* pitch, std::size_t width, std::size_t height,
+                                unsigned element, const Pass& pass) {
+  Device* device =
+      out == nullptr || pitch == nullptr || width == 0 || height == 0 ? nullptr : current_device();
   if (device == nullptr || height > kUnlimited / width) return pass_on(pass);
-  Record record{.device = device->ordinal, .requested = width * height, .context = current_context()};
-  return pass_allocation(*device, out, record.requested, record, pass);
+  NativeBlocks& blocks = device->native_blocks;
+  const std::uint64_t context = current_context();
+  Record record{.device = device->ordinal,
+                .form = form_of(blocks.form_of({width, height, element}), context),
+                .requested = width * height,
+                .context = context};
+  if (record.form != Record::kOnce) {
+    if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
+    const Bytes known = blocks.pitch_of(record.form);
+    if (take_native(*device, out, record)) return *pitch = known, CUDA_SUCCESS;
+  }
+  const CUresult result = pass_allocation(*device, out, record.requested, record, pass);
+  if (result != CUDA_SUCCESS || record.form != Record::kOnce) return result;
+  record.form = form_of(blocks.learn_form({width, height, element, *pitch}), context);
+  ledger_.add({*out}, record);
+  return result;
 }
 
 CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
@@ -53,14 +82,15 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane
                         .place = lane.place};
   Result<Block> block = device.policy().allocate(request);
   if (!block && block.failure().reason == Reason::needs_fence) block = find_memory(device, request);
+  // What the application has freed of the driver's own gives way.
+  if (is_short(block) && give_back_native_blocks() > 0) block = find_memory(device, request);
   if (block) {
     device.account.served(bytes);
     if (owner.pool != nullptr && !owner.pool->by_default) owner.pool->used.add(bytes);
     *out = block.value().address.value;
     return CUDA_SUCCESS;
   }
-  const Reason reason = block.failure().reason;
-  if (reason == Reason::out_of_memory || reason == Reason::limit) return refuse(device, bytes, pass);
+  if (is_short(block)) return refuse(device, bytes, pass);
   // Our own fault, or a driver that cannot map: its plain allocation is the way out.
   if (!device.warned_of_arena.exchange(true))
     log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
@@ -73,7 +103,12 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane
 
 // A record that is still there is of a block that ended by a way we do not see.
 void Router::enter(Address address, const Record& record) {
-  if (const std::optional<Record> stale = ledger_.add(address, record)) forget(*stale);
+  const std::optional<Record> stale = ledger_.add(address, record);
+  if (!stale) return;
+  if (stale->kept)
+    device_at(stale->device).native_blocks.forget(address);
+  else
+    forget(*stale);
 }
 
 // Of the limit; what the arena only caches gives way.
@@ -127,6 +162,7 @@ void Router::forget(const Record& record) {
 // The record goes first: once the driver has returned, another thread may be given the address.
 CUresult Router::pass_free(Address address, const Pass& pass) {
   const std::optional<Record> record = ledger_.remove(address);
+  if (!record && is_kept(address.value)) return answer_to_no_block();
   const CUresult result = pass();
   if (!record) return result;
   if (result == CUDA_SUCCESS)
@@ -159,7 +195,7 @@ std::optional<CUresult> Router::refused_in_capture() {
 CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
   const Address address{pointer};
   Device* device = owner_of(address);
-  if (device == nullptr) return pass_free(address, pass);
+  if (device == nullptr) return free_native(address, pass);
   if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
   if (current_device() == nullptr)
     if (const CUresult refused = answer_to_no_block(); refused != CUDA_ERROR_INVALID_VALUE) return refused;

@@ -38,6 +38,12 @@ std::vector<CUcontext> Contexts::all() const {
   return contexts;
 }
 
+bool Contexts::only(CUcontext context) const {
+  const std::lock_guard hold(lock_);
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return entry.context == context; });
+}
+
 CUresult synchronize(const std::vector<CUcontext>& contexts) {
   CUcontext current = nullptr;
   if (const CUresult result = driver.cuCtxGetCurrent(&current); result != CUDA_SUCCESS) return result;

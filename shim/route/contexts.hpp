@@ -24,6 +24,8 @@ class Contexts {
   std::optional<Entry> take(CUcontext context);
   std::optional<Entry> take_primary(int device);
   std::vector<CUcontext> all() const;
+  // Is there no other?
+  bool only(CUcontext context) const;
 
  private:
   template <typename Matches>

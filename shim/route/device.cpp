@@ -134,12 +134,14 @@ Status AccountedBacking::release(Address page) {
   return status;
 }
 
-Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate, Keeper& keeper)
+Device::Device(int ordinal_number, const Settings& settings, CaptureGate& gate, Ledger& ledger,
+               Keeper& keeper)
     : ordinal(ordinal_number),
       uuid(uuid_of(ordinal_number)),
       name(name_of(ordinal_number)),
       total(total_of(ordinal_number)),
       idle_handles(account, total),
+      native_blocks(account, ledger),
       reservation(backing_),
       settings_(settings),
       physical_(ordinal_number),
@@ -226,6 +228,11 @@ Device::Requested Device::requested() {
   if (!has_policy()) return {account.live.now(), account.live.peak()};
   const Snapshot held = policy_->snapshot();
   return {held.requested, std::max(held.requested_peak, account.live.peak())};
+}
+
+Bytes Device::cached() {
+  const Snapshot held = snapshot();
+  return held.cached + held.in_limbo + idle_handles.bytes() + native_blocks.bytes();
 }
 
 Snapshot Device::snapshot() { return has_policy() ? policy_->snapshot() : Snapshot{}; }

@@ -21,6 +21,7 @@
 #include "shim/route/idle_handles.hpp"
 #include "shim/route/idleness.hpp"
 #include "shim/route/keeper.hpp"
+#include "shim/route/native_blocks.hpp"
 #include "shim/route/reservation.hpp"
 #include "shim/route/share.hpp"
 
@@ -77,7 +78,7 @@ class AccountedBacking final : public Backing {
 
 class Device {
  public:
-  Device(int ordinal, const Settings& settings, CaptureGate& gate, Keeper& keeper);
+  Device(int ordinal, const Settings& settings, CaptureGate& gate, Ledger& ledger, Keeper& keeper);
 
   const int ordinal;
   std::string uuid;  // as nvidia-smi writes it: GPU-xxxxxxxx-xxxx-...
@@ -85,7 +86,9 @@ class Device {
   Bytes total = 0;
   Account account;
   IdleHandles idle_handles;
-  EventFence events;
+  NativeBlocks native_blocks;
+  EventFence events;         // of what the arena holds
+  EventFence native_events;  // of native_blocks
   Reservation reservation;
   PoolShare pool_share;
   Idleness idleness;  // the keeper's
@@ -124,6 +127,9 @@ class Device {
 
   // What the arena holds, bytes; its high mark is the one that the application may set back.
   Gauge& arena_held() { return backing_.held; }
+
+  // What the process holds and the application does not.
+  Bytes cached();
 
   // Numbers of the arena; all 0 without one.
   Snapshot snapshot();

@@ -24,16 +24,21 @@ Router::WaitResult Router::fence(Device& device) {
   return result;
 }
 
-// The events of every context that work may run in.
-EventFence::Answer Router::ask_events(Device& device) {
-  const CaptureGate::Passage passage(gate_);
-  if (passage.capturing()) return {EventFence::Progress::impossible, {}};
+// The caller's current context too, if nobody saw how it came to be.
+std::vector<CUcontext> Router::contexts_in_use() const {
   std::vector<CUcontext> contexts = contexts_.all();
   CUcontext current = nullptr;
   if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != nullptr &&
       std::find(contexts.begin(), contexts.end(), current) == contexts.end())
     contexts.push_back(current);
-  return device.events.advance(contexts, [&] { return device.policy().open_fence(); });
+  return contexts;
+}
+
+// The events of every context that work may run in.
+EventFence::Answer Router::ask_events(Device& device) {
+  const CaptureGate::Passage passage(gate_);
+  if (passage.capturing()) return {EventFence::Progress::impossible, {}};
+  return device.events.advance(contexts_in_use(), [&] { return device.policy().open_fence(); });
 }
 
 // Without waiting. A driver without events for whole contexts can only be waited for.
@@ -66,7 +71,7 @@ Result<Block> Router::find_memory(Device& device, Request request) {
 
 // For a driver that has run out: everything that is cached, on every device. False: there was nothing.
 bool Router::hand_back_cache() {
-  Bytes handed_back = give_back_idle_handles();
+  Bytes handed_back = give_back_idle_handles() + give_back_native_blocks();
   for (const auto& device : devices()) {
     const Snapshot held = device->snapshot();
     if (held.cached + held.in_limbo == 0) continue;

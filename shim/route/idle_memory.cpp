@@ -26,6 +26,14 @@ Router::GivenBack Router::give_back_piece(Device& device) {
     const RelaxedCapture relaxed(gate_);
     if (const Bytes size = device.idle_handles.give_back_oldest()) return {Outcome::some, size};
   }
+  if (device.native_blocks.bytes() > 0) {
+    // The driver's free waits for the device.
+    const EventFence::Progress events = ask_for_idle_device(device);
+    if (events == EventFence::Progress::pending) return {Outcome::not_yet};
+    const RelaxedCapture relaxed(gate_);
+    if (events == EventFence::Progress::done)
+      if (const Bytes size = device.native_blocks.give_back_oldest()) return {Outcome::some, size};
+  }
   if (!device.has_policy()) return {Outcome::nothing};
   const Snapshot held = device.snapshot();
   const Bytes cached = cached_beyond_share(device, held);
@@ -42,10 +50,18 @@ Router::GivenBack Router::give_back_piece(Device& device) {
   return size == 0 ? GivenBack{Outcome::nothing} : GivenBack{Outcome::some, size};
 }
 
-Keeper::Next Router::look_after(Device& device) {
-  const Bytes held = device.arena_held().now() + device.idle_handles.bytes();
+Bytes Router::held_between_uses(Device& device) {
+  return device.arena_held().now() + device.idle_handles.bytes() + device.native_blocks.bytes();
+}
+
+bool Router::is_worth_keeping(Device& device) {
   const Bytes share = device.has_policy() ? device.preallocated() : 0;
-  if (held < share + Keeper::kWorthwhile) return Keeper::Next::nothing;
+  return held_between_uses(device) >= share + Keeper::kWorthwhile;
+}
+
+Keeper::Next Router::look_after(Device& device) {
+  const Bytes held = held_between_uses(device);
+  if (!is_worth_keeping(device)) return Keeper::Next::nothing;
   const std::uint64_t calls = device.account.allocations() + device.account.frees();
   if (!device.idleness.look(Idleness::Time::clock::now(), calls, held)) return Keeper::Next::wait;
   const GivenBack given = give_back_piece(device);

@@ -36,6 +36,8 @@ void Router::bury(CUcontext context, const Belongings& belongings) {
       forget(*device, freed.value().label);
   for (const auto& device : devices()) {
     device->events.forget(context);
+    device->native_events.forget(context);
+    device->native_blocks.forget(reinterpret_cast<std::uint64_t>(context));
     if (device->has_policy()) fence(*device);
   }
 }
@@ -54,6 +56,7 @@ CUresult Router::primary_context_reset(int device, const Pass& pass) {
 CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcontext context,
                              const Pass& pass) {
   const auto paused = keeper_.pause();
+  give_back_native_blocks(context);
   const Belongings belongings = belongings_of(context);
   // Whether a reset leaves memory of cuMemCreate as it is, cuda.h does not say.
   give_back_idle_handles();
@@ -71,6 +74,7 @@ CUresult Router::end_context(const std::optional<Contexts::Entry>& entry, CUcont
 CUresult Router::primary_context_released(int device, const Pass& pass) {
   const auto paused = keeper_.pause();
   give_back_idle_handles();
+  give_back_native_blocks();
   const CUresult result = pass();
   unsigned flags = 0;
   int active = 1;
@@ -80,6 +84,12 @@ CUresult Router::primary_context_released(int device, const Pass& pass) {
   if (const std::optional<Contexts::Entry> entry = contexts_.take_primary(device))
     bury(entry->context, belongings_of(entry->context));
   return result;
+}
+
+CUresult Router::may_end_contexts(const Pass& pass) {
+  const auto paused = keeper_.pause();
+  give_back_native_blocks();
+  return pass_on(pass);
 }
 
 CUresult Router::begin_capture(CUstream stream, bool per_thread_stream, const Pass& pass) {

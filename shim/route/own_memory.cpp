@@ -98,7 +98,7 @@ CUresult Router::share_handle(CUmemGenericAllocationHandle handle, const Pass& p
 
 CUresult Router::share_range(CUdeviceptr at, std::size_t size, const Pass& pass) {
   share({{at}, size});
-  return pass_on(pass);
+  return owner_of({at}) == nullptr ? share_block(at, pass) : pass_on(pass);
 }
 
 void Router::share(Range range) {

@@ -55,9 +55,10 @@ CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
   const CUresult result = pass();
   if (result != CUDA_SUCCESS || free == nullptr || devices().empty()) return result;
   Device* device = current_device();
-  if (device == nullptr || !device->has_arena()) return result;
+  if (device == nullptr || !settings_.serves()) return result;
   // What an allocation could get now: what the arena and idle handles hold counts, a limit caps.
-  const Bytes own_free = device->snapshot().free_pages + device->idle_handles.bytes();
+  const Bytes own_free =
+      device->snapshot().free_pages + device->idle_handles.bytes() + device->native_blocks.bytes();
   const Bytes limit = device->account.limit();
   const Bytes used = device->account.reserved.now();
   Bytes could_get = Bytes{*free} + own_free;
@@ -67,7 +68,7 @@ CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
 }
 
 CUresult Router::address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer, const Pass& pass) {
-  if (owner_of({pointer}) == nullptr) return pass();
+  if (owner_of({pointer}) == nullptr) return is_kept(pointer) ? CUDA_ERROR_NOT_FOUND : pass();
   const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_NOT_FOUND;
   // In a host callback the driver refuses every call.
@@ -80,7 +81,11 @@ CUresult Router::address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr
 
 CUresult Router::pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer,
                                    const Pass& pass) {
-  if (owner_of({pointer}) == nullptr) return pass();
+  if (owner_of({pointer}) == nullptr) {
+    if (is_kept(pointer)) return CUDA_ERROR_INVALID_VALUE;
+    // Tokens lead other devices to the memory.
+    return attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS ? share_block(pointer, pass) : pass();
+  }
   const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_INVALID_VALUE;
   if (data != nullptr && answer(attribute, *found, data)) return CUDA_SUCCESS;
@@ -89,7 +94,13 @@ CUresult Router::pointer_attribute(void* data, CUpointer_attribute attribute, CU
 
 CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
                                     CUdeviceptr pointer, const Pass& pass) {
-  if (owner_of({pointer}) == nullptr || attributes == nullptr || data == nullptr) return pass();
+  if (attributes == nullptr || data == nullptr) return pass();
+  if (owner_of({pointer}) == nullptr) {
+    if (is_kept(pointer)) return driver.cuPointerGetAttributes(count, attributes, data, kNobody);
+    const bool tokens =
+        std::find(attributes, attributes + count, CU_POINTER_ATTRIBUTE_P2P_TOKENS) != attributes + count;
+    return tokens ? share_block(pointer, pass) : pass();
+  }
   const std::optional<Block> found = find({pointer});
   // A hole answers as an address of nobody does.
   if (!found) return driver.cuPointerGetAttributes(count, attributes, data, kNobody);
@@ -103,7 +114,7 @@ CUresult Router::pointer_attributes(unsigned count, CUpointer_attribute* attribu
 // Mapped pages cannot be made to wait for copies (openucx/ucx#9895), so libraries that ask for it fail as the
 // driver says; what helps them is named.
 CUresult Router::set_pointer_attribute(CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass) {
-  if (owner_of({pointer}) == nullptr) return pass();
+  if (owner_of({pointer}) == nullptr) return share_block(pointer, pass);
   const std::optional<Block> found = find({pointer});
   if (!found) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = pass();
@@ -116,6 +127,7 @@ CUresult Router::set_pointer_attribute(CUpointer_attribute attribute, CUdevicept
 }
 
 CUresult Router::export_ipc(CUdeviceptr pointer, const Pass& pass) {
+  if (owner_of({pointer}) == nullptr) return share_block(pointer, pass);
   const CUresult result = pass();
   if (result != CUDA_SUCCESS && find({pointer}))
     log::warn(

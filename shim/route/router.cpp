@@ -21,7 +21,7 @@ bool Router::find_devices() {
   if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) return false;
   std::vector<std::unique_ptr<Device>> found;
   for (int ordinal = 0; ordinal < count; ++ordinal)
-    found.push_back(std::make_unique<Device>(ordinal, settings_, gate_, keeper_));
+    found.push_back(std::make_unique<Device>(ordinal, settings_, gate_, ledger_, keeper_));
   devices_ = std::move(found);
   devices_ready_.store(true, std::memory_order_release);
   return true;

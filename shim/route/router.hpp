@@ -34,7 +34,8 @@ class Router {
 
   // cuMemAlloc family (allocation.cpp)
   CUresult allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass);
-  CUresult allocate_pitch(CUdeviceptr* out, std::size_t width, std::size_t height, const Pass& pass);
+  CUresult allocate_pitch(CUdeviceptr* out, std::size_t* pitch, std::size_t width, std::size_t height,
+                          unsigned element, const Pass& pass);
   CUresult free(CUdeviceptr pointer, const Pass& pass);
 
   // Stream-ordered family (stream_ordered.cpp). `pool` is null for the device's current pool.
@@ -78,11 +79,16 @@ class Router {
   CUresult set_pointer_attribute(CUpointer_attribute attribute, CUdeviceptr pointer, const Pass& pass);
   CUresult export_ipc(CUdeviceptr pointer, const Pass& pass);
 
+  // Calls that give others a claim on the driver's own block around a pointer (native.cpp).
+  CUresult share_block(CUdeviceptr inside, const Pass& pass);
+
   // Contexts and captures (lifetime.cpp)
   CUresult context_created(const CUcontext* context, int device, bool primary, const Pass& pass);
   CUresult context_destroyed(CUcontext context, const Pass& pass);
   CUresult primary_context_released(int device, const Pass& pass);
   CUresult primary_context_reset(int device, const Pass& pass);
+  // Calls after which blocks of any context may be gone.
+  CUresult may_end_contexts(const Pass& pass);
   CUresult begin_capture(CUstream stream, bool per_thread_stream, const Pass& pass);
   CUresult end_capture(CUstream stream, bool per_thread_stream, const Pass& pass);
 
@@ -132,6 +138,20 @@ class Router {
   void forget(const Record& record);
   void forget(Device& device, const Label& label);
 
+  // native.cpp
+  int form_of(int form, std::uint64_t context) const;
+  bool take_native(Device& device, CUdeviceptr* out, const Record& record);
+  CUresult free_native(Address address, const Pass& pass);
+  bool keep_native(Address address, const Record& record);
+  EventFence::Progress advance_native_fence(Device& device);
+  EventFence::Progress ask_for_idle_device(Device& device);
+  WaitResult wait_for_context(std::uint64_t context);
+  void give_back_surplus(Device& device, Bytes more);
+  Bytes give_back_native_blocks();
+  void give_back_native_blocks(CUcontext context);
+  void claim_block(CUdeviceptr inside);
+  bool is_kept(CUdeviceptr inside);
+
   // own_memory.cpp
   void end_use(Mappings::Id id);
   bool was_released(CUmemGenericAllocationHandle handle) const;
@@ -154,6 +174,7 @@ class Router {
   // fence.cpp
   WaitResult wait_for_devices();
   WaitResult fence(Device& device);
+  std::vector<CUcontext> contexts_in_use() const;
   EventFence::Answer ask_events(Device& device);
   EventFence::Progress advance_fence(Device& device);
   Result<Block> find_memory(Device& device, Request request);
@@ -161,6 +182,9 @@ class Router {
 
   // idle_memory.cpp
   static Bytes cached_beyond_share(Device& device, const Snapshot& held);
+  static Bytes held_between_uses(Device& device);
+  // Is so much held that it may be given back one day?
+  static bool is_worth_keeping(Device& device);
   Keeper::Next look_after(Device& device);
   Keeper::Next look_after_devices() noexcept;
 

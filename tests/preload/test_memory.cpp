@@ -39,12 +39,23 @@ TEST_CASE("memory of cuMemFree is given out again only after a synchronise") {
   CHECK(fast.calls.count("cuCtxSynchronize") <= 1);
 }
 
-TEST_CASE("TIDEPOOL_BACKING=native leaves cuMemAlloc to the driver and counts it") {
-  const Run run = victim("alloc_free", "ondemand", {{"TIDEPOOL_BACKING", "native"}});
-  CHECK(run.calls.at("cuMemAlloc_v2") == 5);
-  CHECK(run.report.at("devices").at(0).at("allocations") == 5);
-  CHECK(run.report.at("devices").at(0).at("live_bytes") == 0);
-  CHECK(run.report.at("devices").at(0).at("reserved_bytes") == 0);
+TEST_CASE(
+    "what stands behind cuMemAlloc: the driver's own blocks, in a pool that was asked for mapped pages") {
+  const auto blocks_of_the_driver = [](const std::string& mode, const Environment& more) {
+    const Run run = victim("alloc_free", mode, more);
+    CHECK(run.report.at("devices").at(0).at("allocations") == 5);
+    CHECK(run.report.at("devices").at(0).at("live_bytes") == 0);
+    CHECK((run.calls.count("cuMemAlloc_v2") == 0) == (run.calls.count("cuMemCreate") > 0));
+    return run.calls.count("cuMemAlloc_v2") == 0 ? 0 : run.calls.at("cuMemAlloc_v2");
+  };
+  const Environment native{{"TIDEPOOL_BACKING", "native"}}, mapped{{"TIDEPOOL_BACKING", "vmm"}},
+      two{{"SIM_DEVICES", "2"}};
+  for (const std::string mode : {"ondemand", "managed", "prealloc"}) {
+    CHECK(blocks_of_the_driver(mode, {}) == (mode == "prealloc" ? 0 : 5));
+    CHECK(blocks_of_the_driver(mode, two) == 5);
+    CHECK(blocks_of_the_driver(mode, native) == 5);
+    CHECK(blocks_of_the_driver(mode, mapped) == 0);
+  }
 }
 
 TEST_CASE("a limit holds for both families and for the application's own cuMemCreate") {
@@ -130,8 +141,8 @@ TEST_CASE("a program that empties its pool all the time runs out of addresses, a
   }
 }
 
-TEST_CASE("managed backs a giant where it is touched, and serves the rest from the arena") {
-  const Run run = victim("giant", "managed");
+TEST_CASE("managed backs a giant where it is touched, and serves the rest as ever") {
+  const Run run = victim("giant", "managed", {{"TIDEPOOL_BACKING", "vmm"}});
   CHECK(run.outcome.err.empty());
   CHECK(run.report.at("mode") == "managed");
   CHECK(run.calls.at("cuMemAllocManaged") == 1);

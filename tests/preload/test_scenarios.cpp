@@ -26,6 +26,13 @@ Run victim(const std::string& scenario, const std::string& mode, Environment mor
   return run_on_simulator({VICTIM, scenario}, mode, more);
 }
 
+// The modes with an arena, and what stands behind cuMemAlloc there.
+struct Served {
+  std::string mode, backing;
+  Environment environment() const { return {{"TIDEPOOL_BACKING", backing}}; }
+};
+const std::vector<Served> kServed{{"ondemand", "auto"}, {"ondemand", "vmm"}, {"prealloc", "auto"}};
+
 // A forked child's calls are in the simulator's log and in no report of the parent; a program that
 // never starts the driver has no report.
 bool is_counted(const std::string& scenario) {
@@ -39,9 +46,12 @@ TEST_CASE("a program behaves in every mode as it does without the shim") {
     const Run plain = victim(scenario, "");
     INFO(scenario << " without the shim: " << plain.outcome.out << plain.outcome.err);
     REQUIRE(plain.outcome.exit_code == 0);
-    for (const std::string mode : {"off", "passthrough", "ondemand", "prealloc"}) {
-      const Run run = victim(scenario, mode);
-      INFO(scenario << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+    std::vector<Served> ways{{"off", "auto"}, {"passthrough", "auto"}};
+    ways.insert(ways.end(), kServed.begin(), kServed.end());
+    for (const Served& way : ways) {
+      const Run run = victim(scenario, way.mode, way.environment());
+      INFO(scenario << " in " << way.mode << ", " << way.backing << ": " << run.outcome.out
+                    << run.outcome.err);
       CHECK(run.outcome.exit_code == 0);
       CHECK(run.outcome.out == plain.outcome.out);
       CHECK(run.outcome.err == plain.outcome.err);
@@ -71,9 +81,10 @@ TEST_CASE("passthrough counts exactly the calls that the driver received") {
 TEST_CASE("driver_calls is what the driver received, in the modes with an arena too") {
   for (const std::string& scenario : kScenarios) {
     if (!is_counted(scenario)) continue;
-    for (const std::string mode : {"ondemand", "prealloc"}) {
-      const Run run = victim(scenario, mode);
-      INFO(scenario << " in " << mode << ": " << run.outcome.out << run.outcome.err);
+    for (const Served& way : kServed) {
+      const Run run = victim(scenario, way.mode, way.environment());
+      INFO(scenario << " in " << way.mode << ", " << way.backing << ": " << run.outcome.out
+                    << run.outcome.err);
       REQUIRE(!run.calls.empty());
       REQUIRE(run.report.is_object());
       CHECK(hooked_only(run.report.at("driver_calls").get<Counts>()) == hooked_only(run.calls));

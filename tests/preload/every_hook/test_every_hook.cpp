@@ -112,12 +112,19 @@ TEST_CASE(
   for (const std::string& name : names) {
     // start_driver() has called this one once.
     const std::string number = name == "cuDevicePrimaryCtxRetain" ? "2" : "1";
-    const Run run = run_on_simulator({EVERY_HOOK, name}, "ondemand",
-                                     {{"SIM_FAULTS", name + "@" + number + "=CUDA_ERROR_OUT_OF_MEMORY"}});
-    INFO(name << ": " << run.outcome.out << run.outcome.err);
-    CHECK(run.outcome.exit_code == 0);
-    CHECK(run.calls.at(name) == std::stoul(number) + 1);
-    CHECK(run.calls.count("cuMemUnmap") == 1);
-    CHECK(run.calls.count("cuMemRelease") == 1);
+    for (const std::string backing : {"native", "vmm"}) {
+      const Run run = run_on_simulator(
+          {EVERY_HOOK, name}, "ondemand",
+          {{"SIM_FAULTS", name + "@" + number + "=CUDA_ERROR_OUT_OF_MEMORY"}, {"TIDEPOOL_BACKING", backing}});
+      INFO(name << ", " << backing << ": " << run.outcome.out << run.outcome.err);
+      CHECK(run.outcome.exit_code == 0);
+      CHECK(run.calls.at(name) == std::stoul(number) + 1);
+      if (backing == "native") {
+        CHECK(run.calls.count("cuMemFree_v2") == 1);
+        continue;
+      }
+      CHECK(run.calls.count("cuMemUnmap") == 1);
+      CHECK(run.calls.count("cuMemRelease") == 1);
+    }
   }
 }

@@ -4,17 +4,20 @@
 
 namespace {
 
-constexpr std::size_t kBytes = 4 * kMiB;
+constexpr std::size_t kBytes = 16 * kMiB;
 
-// The block that comes after, and that nobody else may write to any more.
+// The blocks that come after, and that nobody else may write to any more. Two: the first that is asked for
+// may set a fence, which the second finds under way.
 void take_and_keep(const Kernels& kernels) {
-  CUdeviceptr block = 0;
   const CUstream stream = new_stream();
-  OK(CU(cuMemAlloc_v2)(&block, kBytes));
-  kernels.fill(stream, block, kBytes, 2);
+  CUdeviceptr blocks[2] = {};
+  for (CUdeviceptr& block : blocks) {
+    OK(CU(cuMemAlloc_v2)(&block, kBytes));
+    kernels.fill(stream, block, kBytes, 2);
+  }
   OK(CU(cuStreamSynchronize)(stream));
   OK(CU(cuCtxSynchronize)());
-  must_hold(block, kBytes, 2);
+  for (const CUdeviceptr block : blocks) must_hold(block, kBytes, 2);
 }
 
 }  // namespace
@@ -51,6 +54,30 @@ void freed_in_flight_elsewhere() {
     take_and_keep(of_second);
     OK(CU(cuCtxSetCurrent)(first));
     OK(CU(cuCtxSynchronize)());
+  }
+}
+
+// The kernel runs in a context that is not the block's own. Whether the driver's free waits for it nobody
+// says, so without the shim this is the program's own risk.
+void used_elsewhere() {
+  OK(CU(cuInit)(0));
+  CUcontext first = nullptr, second = nullptr;
+  OK(CU(cuCtxCreate_v2)(&second, 0, 0));
+  const Kernels of_second;
+  const CUstream stream = new_stream();
+  OK(CU(cuCtxCreate_v2)(&first, 0, 0));
+  const Kernels of_first;
+  for (int round = 0; round < 3; ++round) {
+    CUdeviceptr block = 0;
+    OK(CU(cuMemAlloc_v2)(&block, kBytes));
+    OK(CU(cuCtxSetCurrent)(second));
+    of_second.fill_slowly(stream, block, kBytes, 1);
+    OK(CU(cuCtxSetCurrent)(first));
+    OK(CU(cuMemFree_v2)(block));
+    take_and_keep(of_first);
+    OK(CU(cuCtxSetCurrent)(second));
+    OK(CU(cuCtxSynchronize)());
+    OK(CU(cuCtxSetCurrent)(first));
   }
 }
 

@@ -58,14 +58,23 @@ int main(int count, char** arguments) {
   };
 #define ROW(scene) \
   { #scene, scene }
-  const Row rows[] = {ROW(freed_in_flight),          ROW(freed_in_flight_elsewhere),
-                      ROW(context_ends_in_flight),   ROW(taken_by_another_stream),
-                      ROW(taken_when_short),         ROW(taken_when_short_elsewhere),
-                      ROW(taken_by_the_next_stream), ROW(taken_by_another_thread),
-                      ROW(taken_by_another_context), ROW(taken_in_parts),
-                      ROW(handed_back_in_flight),    ROW(pool_trimmed_in_flight),
-                      ROW(freed_while_waiting),      ROW(captured_beside_frees),
-                      ROW(captured_beside_all),      ROW(storm)};
+  const Row rows[] = {ROW(used_elsewhere),
+                      ROW(freed_in_flight),
+                      ROW(freed_in_flight_elsewhere),
+                      ROW(context_ends_in_flight),
+                      ROW(taken_by_another_stream),
+                      ROW(taken_when_short),
+                      ROW(taken_when_short_elsewhere),
+                      ROW(taken_by_the_next_stream),
+                      ROW(taken_by_another_thread),
+                      ROW(taken_by_another_context),
+                      ROW(taken_in_parts),
+                      ROW(handed_back_in_flight),
+                      ROW(pool_trimmed_in_flight),
+                      ROW(freed_while_waiting),
+                      ROW(captured_beside_frees),
+                      ROW(captured_beside_all),
+                      ROW(storm)};
 #undef ROW
   for (const Row& row : rows)
     if (count == 2 && std::strcmp(arguments[1], row.name) == 0) {

@@ -26,6 +26,7 @@ void must_hold(CUdeviceptr block, std::size_t bytes, std::uint32_t value);
 // kernel.cpp: memory of cuMemAlloc
 void freed_in_flight();
 void freed_in_flight_elsewhere();
+void used_elsewhere();
 void context_ends_in_flight();
 // stream.cpp: stream-ordered memory
 void taken_by_another_stream();

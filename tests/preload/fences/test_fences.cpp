@@ -40,10 +40,17 @@ const std::vector<std::string> kScenes{"freed_in_flight",          "freed_in_fli
                                        "freed_while_waiting",      "captured_beside_frees",
                                        "captured_beside_all",      "storm"};
 
-void must_be_right(const std::string& scene, const std::string& mode, const Environment& more) {
-  const Verdict verdict = play(scene, mode, more);
-  INFO(scene << " in " << (mode.empty() ? "no shim" : mode) << ": " << verdict.outcome.out
-             << verdict.outcome.err << verdict.referee);
+// Modes, and what stands behind cuMemAlloc there: an arena's pages, or blocks of the driver's.
+struct Way {
+  std::string mode, backing;
+};
+const std::vector<Way> kServed{{"ondemand", "native"}, {"ondemand", "vmm"}, {"prealloc", "vmm"}};
+
+void must_be_right(const std::string& scene, const Way& way, Environment more) {
+  if (!way.mode.empty()) more["TIDEPOOL_BACKING"] = way.backing;
+  const Verdict verdict = play(scene, way.mode, more);
+  INFO(scene << " in " << (way.mode.empty() ? "no shim" : way.mode) << ", " << way.backing << ": "
+             << verdict.outcome.out << verdict.outcome.err << verdict.referee);
   CHECK(verdict.outcome.exit_code == 0);
   CHECK(verdict.outcome.out == "done\n");
   CHECK(verdict.outcome.err.empty());
@@ -54,20 +61,28 @@ void must_be_right(const std::string& scene, const std::string& mode, const Envi
 }  // namespace
 
 TEST_CASE("no memory is given out while the device may still use it") {
+  std::vector<Way> ways{{"", ""}, {"passthrough", "auto"}};
+  ways.insert(ways.end(), kServed.begin(), kServed.end());
   for (const std::string& scene : kScenes)
-    for (const std::string mode : {"", "passthrough", "ondemand", "prealloc"}) must_be_right(scene, mode, {});
+    for (const Way& way : ways) must_be_right(scene, way, {});
+}
+
+TEST_CASE("nor while a context may use it that is not the block's own") {
+  for (const Way& way : kServed)
+    for (const std::string fast_free : {"0", "1"})
+      must_be_right("used_elsewhere", way, {{"TIDEPOOL_FAST_FREE", fast_free}});
 }
 
 TEST_CASE("nor where cuMemFree does not wait, nor under any other order of the device's work") {
   for (const std::string seed : {"1", "2", "3"})
-    for (const std::string mode : {"ondemand", "prealloc"})
+    for (const Way& way : kServed)
       for (const std::string fast_free : {"0", "1"}) {
-        must_be_right("storm", mode, {{"SIM_SCHED", seed}, {"TIDEPOOL_FAST_FREE", fast_free}});
-        must_be_right("freed_in_flight", mode, {{"SIM_SCHED", seed}, {"TIDEPOOL_FAST_FREE", fast_free}});
+        must_be_right("storm", way, {{"SIM_SCHED", seed}, {"TIDEPOOL_FAST_FREE", fast_free}});
+        must_be_right("freed_in_flight", way, {{"SIM_SCHED", seed}, {"TIDEPOOL_FAST_FREE", fast_free}});
       }
 }
 
 TEST_CASE("nor where the driver's cuMemFree does not wait either") {
-  for (const std::string mode : {"ondemand", "prealloc"})
-    must_be_right("storm", mode, {{"SIM_GUESS", "free_synchronises=0,destroy_waits=0"}});
+  for (const Way& way : kServed)
+    must_be_right("storm", way, {{"SIM_GUESS", "free_synchronises=0,destroy_waits=0"}});
 }

@@ -44,6 +44,17 @@ void own_memory_in_bulk();
 void own_memory_in_threads();
 void own_memory_reset();
 
+// native.cpp: memory of cuMemAlloc, used again
+void native_cycled();
+void native_small();
+void native_pitched();
+void native_claimed();
+void native_of_contexts();
+void native_gives_way();
+void native_of_drawn_sizes();
+void native_beside_capture();
+void native_in_threads();
+
 // misuse.cpp: calls that the driver refuses
 void dead_stream();
 void no_mapping();
