@@ -55,6 +55,11 @@ void native_of_drawn_sizes();
 void native_beside_capture();
 void native_in_threads();
 
+// sharing.cpp: memory that others see
+void ipc_exporter();
+void ipc_opener();
+void attributes_of_blocks();
+
 // misuse.cpp: calls that the driver refuses
 void dead_stream();
 void no_mapping();
