@@ -10,10 +10,13 @@
 #include <ctime>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/descriptor.hpp"
 #include "shim/base/farewell.hpp"
 #include "shim/base/frameworks.hpp"
 #include "shim/base/lifecycle.hpp"
 #include "shim/base/log.hpp"
+#include "shim/base/own_threads.hpp"
+#include "shim/peers/machine.hpp"
 #include "shim/report/report.hpp"
 
 namespace tidepool {
@@ -56,6 +59,42 @@ Settings read_settings() {
   return settings;
 }
 
+void fill_in(const peers::Holder& from, long self, report::Holder& to) {
+  to.pid = from.pid;
+  to.bytes = from.bytes;
+  to.in_sight = from.in_sight;
+  to.is_self = from.pid == self;
+  to.user = from.user;
+  to.command = from.command;
+  to.since = from.since;
+}
+
+void ask_machine(const report::Failure& failure, report::MachineView& view) {
+  const peers::DeviceUsage usage = peers::usage_of(failure.uuid.text);
+  view.state = report::MachineView::State::silent;
+  view.problem = usage.problem.empty() ? usage.memory.problem : usage.problem;
+  if (!usage.memory.value) return;
+  view.state = report::MachineView::State::answered;
+  view.total = usage.memory.value->total;
+  view.used = usage.memory.value->used;
+  view.lists_processes = usage.holders.value.has_value();
+  view.problem = usage.holders.problem;
+  if (!view.lists_processes) return;
+  for (const peers::Holder& holder : *usage.holders.value)
+    if (view.listed < view.holders.size())
+      fill_in(holder, failure.pid, view.holders[view.listed++]);
+    else
+      ++view.unlisted;
+}
+
+std::optional<Bytes> free_on_machine(const char* uuid) { return peers::free_memory(uuid); }
+
+// A screen is no line of the log: it goes to whoever watches the program.
+std::function<void(std::string_view)> screen_writer(LogLevel level) {
+  if (level == LogLevel::off) return {};
+  return [](std::string_view screen) { write_quietly(STDERR_FILENO, screen); };
+}
+
 report::Device report_of(Device& device) {
   const Device::Requested requested = device.requested();
   report::Device out{.ordinal = device.ordinal,
@@ -83,12 +122,19 @@ report::Device report_of(Device& device) {
 
 constinit std::atomic<Runtime*> Runtime::built{nullptr};
 
-Runtime::Runtime(HookFactSource hook_facts)
-    : hook_facts_(hook_facts),
+Runtime::Runtime(const HookSide& hooks)
+    : hooks_(hooks),
       settings_(read_settings()),
       run_folder_(environment_or_empty("TIDEPOOL_RUN")),
       started_(utc_now()),
-      router_(settings_, jax_uses_pool(), [this] { on_out_of_memory(); }) {}
+      announcer_({.ask_machine = &ask_machine,
+                  .start_thread = &own_threads::start,
+                  .show = screen_writer(settings_.log),
+                  .note = [](std::string_view line) { log::info(line); },
+                  .shown = [this] { on_out_of_memory(); }},
+                 settings_.report.empty() ? "" : expand_path(settings_.report, ::getpid())),
+      router_(settings_, jax_uses_pool(), announcer_, hooks.look_at_caller, &free_on_machine,
+              [this] { on_out_of_memory(); }) {}
 
 namespace {
 
@@ -100,16 +146,16 @@ void prepare_unwinder() {
 
 }  // namespace
 
-Runtime* Runtime::create(HookFactSource hook_facts) {
+Runtime* Runtime::create(const HookSide& hooks) {
   prepare_unwinder();
-  std::unique_ptr<Runtime> runtime(new Runtime(hook_facts));
+  std::unique_ptr<Runtime> runtime(new Runtime(hooks));
   if (runtime->settings_.mode == Mode::off) return nullptr;
   built.store(runtime.get(), std::memory_order_release);
   return runtime.release();
 }
 
-Runtime* Runtime::get_first(HookFactSource hook_facts) {
-  static Runtime* const instance = create(hook_facts);
+Runtime* Runtime::get_first(const HookSide& hooks) {
+  static Runtime* const instance = create(hooks);
   return instance == nullptr || lifecycle::detached() ? nullptr : instance;
 }
 
@@ -142,9 +188,15 @@ void Runtime::finish() noexcept {
     // A child by vfork or clone shares this memory without having passed a fork handler.
     if (runtime == nullptr || ::getpid() != runtime->pid_) return;
     runtime->router_.end_keeping();
+    runtime->announcer_.flush();
     runtime->write_report();
   } catch (...) {
   }
+}
+
+void Runtime::say_last_words() noexcept {
+  Runtime* runtime = existing();
+  if (runtime != nullptr && ::getpid() == runtime->pid_) runtime->announcer_.flush_from_handler();
 }
 
 // Retry loops fail thousands of times a second; one report a second tells as much.
@@ -157,9 +209,12 @@ void Runtime::on_out_of_memory() {
 void Runtime::write_report() {
   if (!reports()) return;
   const std::lock_guard hold(report_lock_);
-  HookFacts facts = hook_facts_();
-  if (facts.intercepted == reported_) return;
+  HookFacts facts = hooks_.facts();
+  std::vector<report::Diagnosis> diagnoses = announcer_.diagnoses();
+  // A screen may come when no call is made.
+  if (facts.intercepted == reported_ && diagnoses.size() == reported_diagnoses_) return;
   reported_ = facts.intercepted;
+  reported_diagnoses_ = diagnoses.size();
 
   report::Report report{.pid = pid_,
                         .command = command_line(),
@@ -172,7 +227,9 @@ void Runtime::write_report() {
                         .devices = {},
                         .intercepted = facts.intercepted,
                         .driver_calls = facts.forwarded,
-                        .uncovered = facts.uncovered};
+                        .uncovered = facts.uncovered,
+                        .diagnoses = std::move(diagnoses),
+                        .refusals_counted = announcer_.counted()};
   for (std::size_t i = 0; i < settings_.written.size(); ++i)
     report.settings.push_back(
         {setting_rows()[i].variable, settings_.written[i].value, settings_.written[i].from_environment});

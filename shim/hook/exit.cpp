@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include "shim/base/farewell.hpp"
-#include "shim/hook/hooks.hpp"
+#include "shim/runtime.hpp"
 
 extern "C" {
 
 __attribute__((visibility("default"))) void _exit(int status) {
+  tidepool::Runtime::say_last_words();
   tidepool::farewell::run();
   // What libc's does; a look-up of libc's could not be made in a signal handler.
   for (;;) ::syscall(SYS_exit_group, status);

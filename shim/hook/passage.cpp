@@ -3,6 +3,7 @@
 
 #include "shim/base/frameworks.hpp"
 #include "shim/base/log.hpp"
+#include "shim/hook/caller.hpp"
 #include "shim/hook/unseen.hpp"
 
 namespace tidepool {
@@ -17,6 +18,8 @@ void warn_of_own_fault(const char* entry) noexcept {
   }
 }
 
+namespace {
+
 HookFacts collect_hook_facts() {
   HookFacts facts;
   for (std::size_t i = 0; i < kHookCount; ++i) {
@@ -30,9 +33,13 @@ HookFacts collect_hook_facts() {
   return facts;
 }
 
+}  // namespace
+
+constinit const HookSide kHookSide{&collect_hook_facts, &look_at_caller};
+
 void start_reporting() noexcept {
   try {
-    if (Runtime::get(&collect_hook_facts) != nullptr) Runtime::driver_initialised();
+    if (Runtime::get(kHookSide) != nullptr) Runtime::driver_initialised();
   } catch (...) {
     // No memory for a report: the program goes on without.
   }

@@ -25,8 +25,7 @@ inline constexpr std::size_t intercepted_slot(Hook hook) { return tally::kHookSl
 inline constexpr std::size_t forwarded_slot(Hook hook) { return intercepted_slot(hook) + 1; }
 static_assert(tally::kHookSlots + 2 * kHookCount <= tally::kDriverSlots);
 
-// What the report is told of the wrappers.
-HookFacts collect_hook_facts();
+extern const HookSide kHookSide;
 
 // The driver is at work: from here on the process has a report.
 void start_reporting() noexcept;
@@ -70,7 +69,7 @@ CUresult serve(const Serve& serve_call, Args... args) {
     return *answer;
   };
   try {
-    Runtime* runtime = Runtime::get(&collect_hook_facts);
+    Runtime* runtime = Runtime::get(kHookSide);
     if (runtime == nullptr) return call_driver_or_stand_in<hook>(args...);
     tally::add(intercepted_slot(hook));
     return serve_call(runtime->router(), Pass(kHooks[index_of(hook)].symbol, pass));
@@ -105,7 +104,7 @@ template <Hook hook, typename... Args>
     return answer = call_driver<hook>(args...);
   };
   try {
-    if (Runtime* runtime = Runtime::get(&collect_hook_facts); runtime != nullptr)
+    if (Runtime* runtime = Runtime::get(kHookSide); runtime != nullptr)
       return runtime->router().retry_with_memory(Pass(kHooks[index_of(hook)].symbol, pass));
   } catch (...) {
     if (abi::__cxa_current_exception_type() == nullptr) throw;

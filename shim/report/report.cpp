@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "shim/base/descriptor.hpp"
+#include "shim/report/advice.hpp"
 
 namespace tidepool::report {
 namespace {
@@ -67,6 +68,46 @@ Json to_object(const Device& device) {
           {"oom", events}};
 }
 
+Json to_object(const Holder& holder) {
+  return {{"pid", holder.pid},
+          {"bytes", or_null(holder.bytes)},
+          {"in_sight", holder.in_sight},
+          {"user", holder.user.text},
+          {"command", holder.command.text}};
+}
+
+Json to_object(const Diagnosis& diagnosis) {
+  const Failure& failure = diagnosis.failure;
+  Json holders = Json::array();
+  for (std::size_t i = 0; i < failure.machine.listed; ++i)
+    if (!failure.machine.holders[i].is_self) holders.push_back(to_object(failure.machine.holders[i]));
+  const auto name = [](const std::optional<Part>& part) {
+    return part ? Json(part_name(*part)) : Json(nullptr);
+  };
+  Advice advice;
+  advise(failure, diagnosis.cause, advice);
+  return {{"time", diagnosis.time},
+          {"cause", cause_name(diagnosis.cause)},
+          {"entry", failure.entry},
+          {"error", failure.error},
+          {"ordinal", failure.device},
+          {"requested_bytes", failure.requested},
+          {"first_requested_bytes", failure.tried_first},
+          {"refusals", failure.refusals},
+          {"framework", name(failure.framework)},
+          {"library", name(failure.library)},
+          {"total_bytes", failure.total},
+          {"free_bytes", or_null(failure.known_free())},
+          {"live_bytes", failure.live},
+          {"cached_bytes", failure.cached},
+          {"held_by_others_bytes", failure.held_by_others()},
+          {"unattributed_bytes", failure.unattributed()},
+          {"holders", holders},
+          {"to_do", std::string(advice.to_do.view())},
+          {"no_use", std::string(advice.no_use.view())},
+          {"screen", diagnosis.screen}};
+}
+
 // A device, a pipe, a terminal: nothing to replace, so it is written as it stands.
 std::string write_in_place(const std::string& json, const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
@@ -86,6 +127,8 @@ std::string to_json(const Report& report) {
                                   {"source", setting.from_environment ? "environment" : "default"}};
   Json devices = Json::array();
   for (const Device& device : report.devices) devices.push_back(to_object(device));
+  Json diagnoses = Json::array();
+  for (const Diagnosis& diagnosis : report.diagnoses) diagnoses.push_back(to_object(diagnosis));
   const Json document = {{"schema", 1},
                          {"pid", report.pid},
                          {"command", report.command},
@@ -98,7 +141,9 @@ std::string to_json(const Report& report) {
                          {"devices", devices},
                          {"intercepted", to_object(report.intercepted)},
                          {"driver_calls", to_object(report.driver_calls)},
-                         {"uncovered", report.uncovered}};
+                         {"uncovered", report.uncovered},
+                         {"diagnoses", diagnoses},
+                         {"further_refusals", report.refusals_counted}};
   // A command line may hold any bytes; a report must stay readable.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

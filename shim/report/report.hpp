@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "policies/units.hpp"
+#include "shim/report/announcer.hpp"
 
 namespace tidepool::report {
 
@@ -63,6 +64,8 @@ struct Report {
   std::map<std::string, std::uint64_t> intercepted;
   std::map<std::string, std::uint64_t> driver_calls;
   std::vector<std::string> uncovered;
+  std::vector<Diagnosis> diagnoses;
+  std::uint64_t refusals_counted = 0;  // of causes that had a diagnosis already
 };
 
 std::string to_json(const Report& report);

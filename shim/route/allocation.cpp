@@ -1,6 +1,5 @@
 // The cuMemAlloc family, and what both families share: serving a block from the arena, passing an
 // allocation on with its books kept, refusing one.
-#include "shim/base/clock.hpp"
 #include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
 
@@ -32,8 +31,7 @@ CUresult Router::allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass)
   if (device == nullptr) return pass_on(pass);
   back_reservations();
   const std::uint64_t context = current_context();
-  if (const std::optional<CUresult> lazily = allocate_lazily(*device, out, bytes, context, pass))
-    return *lazily;
+  if (const std::optional<CUresult> lazily = allocate_lazily(*device, out, bytes, context)) return *lazily;
   if (serves_synchronous() && device->has_arena()) {
     if (const std::optional<CUresult> refused = refused_in_capture()) return *refused;
     return serve(*device, out, bytes, Lane{}, {.kind = Kind::synchronous, .context = context}, pass);
@@ -74,6 +72,13 @@ CUresult Router::allocate_pitch(CUdeviceptr* out, std::size_t* pitch, std::size_
 
 CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
                        const Pass& pass) {
+  const auto attempt = [&] { return serve_once(device, out, bytes, lane, owner, pass); };
+  const CUresult result = attempt();
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, Pass(pass.entry(), attempt)) : result;
+}
+
+CUresult Router::serve_once(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane,
+                            const Owner& owner, const Pass& pass) {
   const Request request{.size = bytes,
                         .stream = lane.key,
                         .owner = owner.packed(),
@@ -88,15 +93,17 @@ CUresult Router::serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane
     device.account.served(bytes);
     if (owner.pool != nullptr && !owner.pool->by_default) owner.pool->used.add(bytes);
     *out = block.value().address.value;
+    if (announcer_.open()) [[unlikely]]
+      served_after_all(device, bytes);
     return CUDA_SUCCESS;
   }
-  if (is_short(block)) return refuse(device, bytes, pass);
+  if (is_short(block)) return CUDA_ERROR_OUT_OF_MEMORY;
   // Our own fault, or a driver that cannot map: its plain allocation is the way out.
   if (!device.warned_of_arena.exchange(true))
     log::warn("device " + std::to_string(device.ordinal) + ": the arena cannot serve " +
               std::to_string(bytes) + " bytes (driver error " + std::to_string(block.failure().code) +
               "); such requests are passed on to the driver");
-  return pass_allocation(
+  return pass_allocation_once(
       device, out, bytes,
       {.device = device.ordinal, .requested = bytes, .kind = owner.kind, .context = owner.context}, pass);
 }
@@ -118,28 +125,23 @@ bool Router::take(Device& device, Bytes bytes) {
 
 CUresult Router::pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
                                  const Pass& pass) {
-  if (!take(device, bytes)) return refuse(device, bytes, pass);
-  const CUresult result = pass_on(pass);
+  const auto attempt = [&] { return pass_allocation_once(device, out, bytes, record, pass); };
+  const CUresult result = attempt();
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, Pass(pass.entry(), attempt)) : result;
+}
+
+CUresult Router::pass_allocation_once(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
+                                      const Pass& pass) {
+  if (!take(device, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = pass_with_memory(pass);
   if (result != CUDA_SUCCESS) {
     device.account.give_back(bytes);
-    return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, pass) : result;
+    return result;
   }
+  if (announcer_.open()) served_after_all(device, bytes);
   enter({*out}, record);
   device.passed(bytes);
   return result;
-}
-
-CUresult Router::refuse(Device& device, Bytes bytes, const Pass& pass) {
-  std::optional<Bytes> device_free;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  // passthrough makes no memory call of its own: its counts are the driver's.
-  if (settings_.mode != Mode::passthrough && driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS)
-    device_free = free;
-  device.record_out_of_memory({utc_now(), pass.entry(), bytes, device_free, device.total,
-                               device.requested().now, device.account.reserved.now()});
-  on_out_of_memory_();
-  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // The books of a block of the arena that is gone.

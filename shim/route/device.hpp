@@ -22,6 +22,7 @@
 #include "shim/route/idleness.hpp"
 #include "shim/route/keeper.hpp"
 #include "shim/route/native_blocks.hpp"
+#include "shim/route/refusals.hpp"
 #include "shim/route/reservation.hpp"
 #include "shim/route/share.hpp"
 
@@ -92,6 +93,7 @@ class Device {
   Reservation reservation;
   PoolShare pool_share;
   Idleness idleness;  // the keeper's
+  Refusals refusals;
   std::atomic<bool> warned_of_arena{false};
   std::atomic<bool> warned_of_share{false};
 

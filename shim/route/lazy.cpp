@@ -14,11 +14,11 @@ constexpr Bytes kGiantPart = 4;  // of the device's memory
 
 // Nothing: it is served as ever.
 std::optional<CUresult> Router::allocate_lazily(Device& device, CUdeviceptr* out, Bytes bytes,
-                                                std::uint64_t context, const Pass& pass) {
+                                                std::uint64_t context) {
   if (settings_.mode != Mode::managed || bytes < device.total / kGiantPart || bytes > device.total ||
       !device.backs_lazily())
     return std::nullopt;
-  if (!take(device, bytes)) return refuse(device, bytes, pass);
+  if (!take(device, bytes)) return std::nullopt;
   CUdeviceptr given = 0;
   if (driver.cuMemAllocManaged(&given, bytes, CU_MEM_ATTACH_GLOBAL) != CUDA_SUCCESS) {
     device.account.give_back(bytes);

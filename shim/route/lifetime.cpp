@@ -4,9 +4,9 @@
 namespace tidepool {
 
 CUresult Router::context_created(const CUcontext* context, int device, bool primary, const Pass& pass) {
-  const CUresult result = pass_on(pass);
+  const CUresult result = pass_with_memory(pass);
   if (result == CUDA_SUCCESS) contexts_.add({*context, device, primary});
-  return result;
+  return result == CUDA_SUCCESS ? result : fail_to_start(device, pass, result);
 }
 
 Router::Belongings Router::belongings_of(CUcontext context) {

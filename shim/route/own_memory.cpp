@@ -24,12 +24,16 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
     *handle = *idle;
     return CUDA_SUCCESS;
   }
-  if (!take(device, size)) return refuse(device, size, pass);
-  const CUresult result = pass_on(pass);
-  if (result != CUDA_SUCCESS) {
-    device.account.give_back(size);
-    return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, size, pass) : result;
-  }
+  const auto attempt = [&] {
+    if (!take(device, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult result = pass_with_memory(pass);
+    if (result != CUDA_SUCCESS) device.account.give_back(size);
+    return result;
+  };
+  CUresult result = attempt();
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) result = refuse(device, size, Pass(pass.entry(), attempt));
+  if (result != CUDA_SUCCESS) return result;
+  if (announcer_.open()) served_after_all(device, size);
   // passthrough withholds nothing.
   const int kind =
       settings_.mode == Mode::passthrough ? Physical::kOnce : device.idle_handles.kind_of(*properties, flags);

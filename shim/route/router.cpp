@@ -5,8 +5,13 @@
 
 namespace tidepool {
 
-Router::Router(const Settings& settings, bool jax_uses_pool, std::function<void()> on_out_of_memory)
+Router::Router(const Settings& settings, bool jax_uses_pool, report::Announcer& announcer,
+               LookAtCaller look_at_caller, FreeOnMachine free_on_machine,
+               std::function<void()> on_out_of_memory)
     : settings_(settings),
+      announcer_(announcer),
+      look_at_caller_(look_at_caller),
+      free_on_machine_(free_on_machine),
       on_out_of_memory_(std::move(on_out_of_memory)),
       keeper_([this] { return look_after_devices(); }),
       jax_uses_pool_(jax_uses_pool),
@@ -48,14 +53,20 @@ Device* Router::owner_of(Address address) {
   return nullptr;
 }
 
-CUresult Router::pass_on(const Pass& pass) {
+CUresult Router::pass_with_memory(const Pass& pass) {
   back_reservations();
   const CUresult result = pass();
   return result == CUDA_ERROR_OUT_OF_MEMORY && hand_back_cache() ? pass() : result;
 }
 
+CUresult Router::pass_on(const Pass& pass) {
+  const CUresult result = pass_with_memory(pass);
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? fail(pass, result) : result;
+}
+
 CUresult Router::retry_with_memory(const Pass& pass) {
-  return hand_back_cache() ? pass() : CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = hand_back_cache() ? pass() : CUDA_ERROR_OUT_OF_MEMORY;
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? fail(pass, result) : result;
 }
 
 }  // namespace tidepool

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "shim/ledger/ledger.hpp"
 #include "shim/ledger/mappings.hpp"
+#include "shim/report/announcer.hpp"
 #include "shim/route/contexts.hpp"
 #include "shim/route/device.hpp"
 #include "shim/route/gate.hpp"
@@ -27,10 +29,17 @@ namespace tidepool {
 
 class Router {
  public:
+  // Who the caller is, and where its Python program stands; allocates nothing.
+  using LookAtCaller = void (*)(report::Failure& failure, report::Name<2048>& python_stack);
+
+  // Bytes free on a device over all processes, by the driver's management library; nothing: it does not say.
+  using FreeOnMachine = std::optional<Bytes> (*)(const char* uuid);
+
   // `on_out_of_memory` is called, without a lock, when a request that the device could not serve has
-  // been recorded.
+  // been recorded; `announcer` is told of each refusal.
   // `jax_uses_pool`: the shim itself told JAX to allocate from the driver's pool.
-  Router(const Settings& settings, bool jax_uses_pool, std::function<void()> on_out_of_memory);
+  Router(const Settings& settings, bool jax_uses_pool, report::Announcer& announcer,
+         LookAtCaller look_at_caller, FreeOnMachine free_on_machine, std::function<void()> on_out_of_memory);
 
   // cuMemAlloc family (allocation.cpp)
   CUresult allocate(CUdeviceptr* out, std::size_t bytes, const Pass& pass);
@@ -126,14 +135,18 @@ class Router {
   CUresult serve(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
                  const Pass& pass);
   std::optional<CUresult> allocate_lazily(Device& device, CUdeviceptr* out, Bytes bytes,
-                                          std::uint64_t context,
-                                          const Pass& pass);  // lazy.cpp
+                                          std::uint64_t context);  // lazy.cpp
+  // …_once: CUDA_ERROR_OUT_OF_MEMORY is not told of and not waited for.
+  CUresult serve_once(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
+                      const Pass& pass);
   CUresult pass_allocation(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
                            const Pass& pass);
+  CUresult pass_allocation_once(Device& device, CUdeviceptr* out, Bytes bytes, const Record& record,
+                                const Pass& pass);
+  CUresult pass_with_memory(const Pass& pass);  // router.cpp
   CUresult pass_free(Address address, const Pass& pass);
   CUresult answer_to_no_block();
   std::optional<CUresult> refused_in_capture();
-  CUresult refuse(Device& device, Bytes bytes, const Pass& pass);
   void enter(Address address, const Record& record);
   void forget(const Record& record);
   void forget(Device& device, const Label& label);
@@ -151,6 +164,19 @@ class Router {
   void give_back_native_blocks(CUcontext context);
   void claim_block(CUdeviceptr inside);
   bool is_kept(CUdeviceptr inside);
+
+  // refusal.cpp
+  report::Failure describe(Device* device, const char* entry, Bytes bytes);
+  void announce(report::Failure& failure, bool final);
+  Refusals::Patience patience_with(Device& device, Bytes bytes, bool hopeless);
+  std::optional<Bytes> free_on(Device& device);
+  CUresult wait_for_memory(Device& device, Bytes bytes, const Refusals::Patience& patience,
+                           const Pass& again);
+  // `again` makes the same attempt once more, and does not come here.
+  CUresult refuse(Device& device, Bytes bytes, const Pass& again);
+  void served_after_all(Device& device, Bytes bytes);
+  CUresult fail(const Pass& pass, CUresult result);
+  CUresult fail_to_start(int device, const Pass& pass, CUresult result);
 
   // own_memory.cpp
   void end_use(Mappings::Id id);
@@ -197,7 +223,8 @@ class Router {
   Pool* served_pool(Lane& lane, CUmemoryPool pool);
   std::optional<Address> open_reservation(Device& device, Bytes bytes, CUmemoryPool pool, StreamKey key);
   void back_reservations();
-  CUresult refuse_beyond_share(Device& device, Bytes bytes, const Pass& pass);
+  CUresult serve_of_share(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane, const Owner& owner,
+                          const Pass& pass);
   bool close_reservation(Device& device, Address address);
   Device* device_of(CUstream stream);
   bool is_capturing(const StreamName& name);
@@ -212,6 +239,9 @@ class Router {
   bool serves_synchronous();
 
   const Settings& settings_;
+  report::Announcer& announcer_;
+  const LookAtCaller look_at_caller_;
+  const FreeOnMachine free_on_machine_;
   const std::function<void()> on_out_of_memory_;
   Ledger ledger_;
   Mappings mappings_;

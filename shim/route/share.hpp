@@ -20,6 +20,7 @@ class PoolShare {
   // As Account: `size` of the share, or nothing and false.
   bool take(Bytes size) { return share_.take(size); }
   void give_back(Bytes size) { share_.give_back(size); }
+  Bytes left() const { return share_.left(); }
 
  private:
   Account share_;

@@ -144,26 +144,24 @@ CUresult Router::allocate_async_anyhow(CUdeviceptr* out, std::size_t bytes, CUme
   }
   Owner owner{.kind = Kind::stream_ordered, .pool = served};
   if (!device.pool_share.limited()) return serve(device, out, bytes, *lane, owner, pass);
-  if (!device.pool_share.take(bytes)) return refuse_beyond_share(device, bytes, pass);
   owner.of_share = true;
-  // Also when serve() runs out of host memory.
+  const auto attempt = [&] { return serve_of_share(device, out, bytes, *lane, owner, pass); };
+  const CUresult result = attempt();
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? refuse(device, bytes, Pass(pass.entry(), attempt)) : result;
+}
+
+CUresult Router::serve_of_share(Device& device, CUdeviceptr* out, Bytes bytes, const Lane& lane,
+                                const Owner& owner, const Pass& pass) {
+  if (!device.pool_share.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  // Also when serving runs out of host memory.
   struct Taken {
     PoolShare& share;
     Bytes size;
     ~Taken() { share.give_back(size); }
   } taken{device.pool_share, bytes};
-  const CUresult result = serve(device, out, bytes, *lane, owner, pass);
+  const CUresult result = serve_once(device, out, bytes, lane, owner, pass);
   if (result == CUDA_SUCCESS) taken.size = 0;
   return result;
-}
-
-CUresult Router::refuse_beyond_share(Device& device, Bytes bytes, const Pass& pass) {
-  if (!device.warned_of_share.exchange(true))
-    log::warn("device " + std::to_string(device.ordinal) + ": JAX's share of " +
-              std::to_string(device.pool_share.size() >> 20) +
-              " MiB is used up, as its own pool's would be; "
-              "XLA_PYTHON_CLIENT_MEM_FRACTION sets another");
-  return refuse(device, bytes, pass);
 }
 
 CUresult Router::free_async(CUdeviceptr pointer, const StreamName& stream, const Pass& pass) {

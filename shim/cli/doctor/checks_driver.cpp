@@ -4,7 +4,6 @@
 
 #include "shim/base/frameworks.hpp"
 #include "shim/cli/doctor/checks.hpp"
-#include "shim/cli/doctor/nvml.hpp"
 #include "shim/cli/reports.hpp"
 
 namespace tidepool::cli::doctor {
@@ -49,7 +48,7 @@ void check_driver(const Machine& machine, Findings& findings) {
                           ""});
     return;
   }
-  if (driver.error == nvml_result::kVersionMismatch) {
+  if (driver.error == peers::nvml_result::kVersionMismatch) {
     findings.push_back({Verdict::problem, "driver", driver.problem,
                         "the driver was updated under a running kernel: reboot, or reload its modules"});
     return;

@@ -12,32 +12,13 @@
 
 #include "policies/units.hpp"
 #include "shim/cli/library.hpp"
+#include "shim/peers/usage.hpp"
 
 namespace tidepool::cli::doctor {
 
-// What NVML answered, or why it did not.
-template <typename Value>
-struct Answer {
-  std::optional<Value> value;
-  std::string problem;  // in words; empty with a value
-};
-
-struct Memory {
-  Bytes total = 0;
-  Bytes used = 0;
-  Bytes free = 0;
-};
-
-// A process that NVML lists.
-struct Holder {
-  long pid = 0;
-  std::optional<Bytes> bytes;  // nothing: NVML does not say
-  bool in_sight = false;       // has an entry in /proc here; else it is another container's, or gone
-  std::string user;
-  std::string command;
-  std::optional<std::time_t> since;  // when the process started
-  bool of_mps = false;
-};
+using peers::Answer;
+using peers::Holder;
+using peers::Memory;
 
 struct Instance {  // of MIG
   std::string uuid;
@@ -120,8 +101,5 @@ CudaStart try_cuda();
 // Below `root`, "" but in tests; the environment is this process's.
 Surroundings look_around(const std::string& root);
 Software look_at_software();
-
-// Fills in who a process is; nothing of it if it is not in sight.
-void look_up(Holder& holder);
 
 }  // namespace tidepool::cli::doctor

@@ -1,12 +1,12 @@
 // Opens NVML and fills its table.
-#include "shim/cli/doctor/nvml.hpp"
+#include "shim/peers/nvml.hpp"
 
 #include <dlfcn.h>
 
 #include <array>
 #include <utility>
 
-namespace tidepool::cli::doctor {
+namespace tidepool::peers {
 namespace {
 
 constexpr std::array<std::pair<int, const char*>, 12> kErrors{{
@@ -46,10 +46,10 @@ std::string open_nvml(Nvml& table) {
   }
 #define NVML_ENTRY(field, symbol, parameters) resolve(library, #symbol, table.field);
 #define NVML_OLDER(field, symbol) resolve(library, #symbol, table.field);
-#include "shim/cli/doctor/nvml.def"
+#include "shim/peers/nvml.def"
 #undef NVML_OLDER
 #undef NVML_ENTRY
   return "";
 }
 
-}  // namespace tidepool::cli::doctor
+}  // namespace tidepool::peers

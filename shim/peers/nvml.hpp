@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tidepool::cli::doctor {
+namespace tidepool::peers {
 
 using NvmlDevice = struct NvmlDeviceObject*;
 
@@ -59,7 +59,7 @@ struct NvmlEntryOf<int(Parameters...)> {
 struct Nvml {
 #define NVML_ENTRY(field, symbol, parameters) NvmlEntryOf<int parameters>::type field;
 #define NVML_OLDER(field, symbol)
-#include "shim/cli/doctor/nvml.def"
+#include "shim/peers/nvml.def"
 #undef NVML_OLDER
 #undef NVML_ENTRY
 };
@@ -67,4 +67,4 @@ struct Nvml {
 // Why the library cannot be opened, in the loader's words; empty: `table` is filled. It stays open.
 std::string open_nvml(Nvml& table);
 
-}  // namespace tidepool::cli::doctor
+}  // namespace tidepool::peers

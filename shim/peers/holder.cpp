@@ -8,10 +8,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "shim/cli/doctor/machine.hpp"
-#include "shim/cli/reports.hpp"
+#include "shim/peers/usage.hpp"
 
-namespace tidepool::cli::doctor {
+namespace tidepool::peers {
 namespace {
 
 std::string content(const std::string& path) {
@@ -31,7 +30,11 @@ std::string command_line(const std::string& folder) {
   while (!words.empty() && words.back() == '\0') words.pop_back();
   std::replace(words.begin(), words.end(), '\0', ' ');
   if (words.empty()) words = content(folder + "/comm");
-  return printable(words.substr(0, words.find('\n')));
+  words.resize(std::min(words.find('\n'), words.size()));
+  // It goes to terminals.
+  std::replace_if(
+      words.begin(), words.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
+  return words;
 }
 
 std::optional<std::time_t> boot_time() {
@@ -66,4 +69,4 @@ void look_up(Holder& holder) {
   holder.since = start_time(folder);
 }
 
-}  // namespace tidepool::cli::doctor
+}  // namespace tidepool::peers
