@@ -19,6 +19,9 @@
 #include "shim/peers/machine.hpp"
 #include "shim/report/report.hpp"
 
+// Of glibc alone: musl has no handler that is told the exit status.
+#pragma weak on_exit
+
 namespace tidepool {
 namespace {
 
@@ -169,26 +172,26 @@ void Runtime::driver_initialised() noexcept {
     if (runtime == nullptr || runtime->pid_.exchange(::getpid()) != 0) return;
     lifecycle::driver_started();
     // Registered only now: handlers run in reverse, so ours runs while the driver still answers.
-    std::atexit(&Runtime::finish);
+    if (&on_exit != nullptr)
+      ::on_exit([](int status, void*) { finish_with(status); }, nullptr);
+    else
+      std::atexit(&Runtime::finish);
     ::at_quick_exit(&Runtime::finish);
-    if (!runtime->reports()) return;
-    {
-      const std::lock_guard hold(runtime->report_lock_);
-      runtime->at_start_ = early_framework_variables();
-    }
-    farewell::prepare(&Runtime::finish);
+    if (runtime->reports()) farewell::prepare(&Runtime::finish);
   } catch (...) {
     // No memory for a report: the program goes on without.
   }
 }
 
-void Runtime::finish() noexcept {
+void Runtime::finish() noexcept { finish_with(EXIT_FAILURE); }
+
+void Runtime::finish_with(int status) noexcept {
   try {
     Runtime* runtime = existing();
     // A child by vfork or clone shares this memory without having passed a fork handler.
     if (runtime == nullptr || ::getpid() != runtime->pid_) return;
     runtime->router_.end_keeping();
-    runtime->announcer_.flush();
+    runtime->announcer_.flush(status != 0);
     runtime->write_report();
   } catch (...) {
   }

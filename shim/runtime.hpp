@@ -53,6 +53,7 @@ class Runtime {
 
  private:
   explicit Runtime(const HookSide& hooks);
+  static void finish_with(int status) noexcept;
   static Runtime* create(const HookSide& hooks);
   static Runtime* existing();
   static Runtime* get_first(const HookSide& hooks);

@@ -71,11 +71,9 @@ void Announcer::watch(void* announcer) {
     self.put_in_words();
   }
   self.settled_.notify_all();
-  while (self.open() && self.series_ == series)
-    if (self.settled_.wait_until(hold, self.deadline_) == std::cv_status::timeout) {
-      if (self.open() && self.series_ == series) self.show(hold);
-      return;
-    }
+  const auto under_way = [&] { return self.open() && self.series_ == series; };
+  while (under_way() && Clock::now() < self.deadline_) self.wait_until(self.deadline_, hold);
+  if (under_way()) self.show(hold);
 }
 
 void Announcer::show(std::unique_lock<std::mutex>& hold) {
@@ -104,18 +102,35 @@ void Announcer::served(int device, Bytes size) {
     if (!open() || failure_.device != device || size < failure_.requested / 9 * 4) return;
     open_.store(false, std::memory_order_relaxed);
     settled_.notify_all();
-    write_recovery(failure_, size, line);
+    write_recovery(failure_, cause_, size, line);
   }
   if (means_.note) means_.note(line.view());
 }
 
-void Announcer::flush() {
+void Announcer::flush(bool failed) {
   std::unique_lock hold(lock_);
   if (!open()) return;
+  if (!failed) {
+    open_.store(false, std::memory_order_relaxed);
+    settled_.notify_all();
+    Text line;
+    write_indifference(failure_, cause_, line);
+    hold.unlock();
+    if (means_.note) means_.note(line.view());
+    return;
+  }
   // Who holds the memory is worth a moment.
   const std::uint64_t series = series_;
-  settled_.wait_for(hold, kPatience / 2, [&] { return !asking_ || !open() || series_ != series; });
+  const auto deadline = Clock::now() + kPatience / 2;
+  while (asking_ && open() && series_ == series && Clock::now() < deadline) wait_until(deadline, hold);
   if (open()) show(hold);
+}
+
+// By the clock of the day and in short pieces: a wait by the steady one is a symbol that musl lacks.
+void Announcer::wait_until(Clock::time_point deadline, std::unique_lock<std::mutex>& hold) {
+  constexpr std::chrono::milliseconds kPiece{50};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  settled_.wait_until(hold, std::chrono::system_clock::now() + std::min(left, kPiece));
 }
 
 void Announcer::flush_from_handler() {

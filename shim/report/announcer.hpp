@@ -9,6 +9,7 @@
 // Threading: any thread; one lock, under which nothing waits but a write to the standard error.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -55,8 +56,8 @@ class Announcer {
   // A call of the same kind succeeded. Requires: open().
   void served(int device, Bytes size);
 
-  // The process ends: what is still open is shown now.
-  void flush();
+  // The process ends: what is still open is shown now, or noted where the program says that all is well.
+  void flush(bool failed);
   // The same in a signal handler: what has been put in words already, if nobody is at it.
   void flush_from_handler();
 
@@ -67,6 +68,7 @@ class Announcer {
  private:
   static void watch(void* announcer);
   void put_in_words();
+  void wait_until(Clock::time_point deadline, std::unique_lock<std::mutex>& hold);
   void show(std::unique_lock<std::mutex>& hold);
   bool was_shown(int device, Cause cause) const;
 

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMargin = 12;
 constexpr std::size_t kStackLines = 8;
 constexpr std::size_t kHolderLines = 8;
+constexpr std::size_t kSettingLines = 8;
 
 Text& head(Text& out, std::string_view title) { return (out << "  " << title).column(kMargin); }
 Text& more(Text& out) { return out.column(kMargin); }
@@ -192,14 +193,13 @@ void put_settings(const Failure& failure, Text& out) {
                                         "TIDEPOOL_FRACTION",
                                         "TIDEPOOL_LIMIT",
                                         "TIDEPOOL_WAIT"};
-  bool any = false;
+  std::size_t shown = 0;
   for (const char* name : kVariables) {
     const char* value = failure.setting(name);
-    if (value == nullptr || is_of_other_framework(name, failure)) continue;
-    any ? more(out) : head(out, "set");
+    if (shown == kSettingLines || value == nullptr || is_of_other_framework(name, failure)) continue;
+    shown++ > 0 ? more(out) : head(out, "set");
     (out << name << "=").printable(value, 60)
         << (set_by_us(name, failure) ? "    (set by tidepool)\n" : "\n");
-    any = true;
   }
 }
 
@@ -240,11 +240,22 @@ void write_screen(const Failure& failure, Cause cause, std::string_view python_s
   put_lines("report", report, out);
 }
 
-void write_recovery(const Failure& failure, Bytes served, Text& out) {
+namespace {
+
+Text& put_refusal(const Failure& failure, Text& out) {
   out << failure.entry << " of ";
-  out.size(failure.requested) << " was refused on GPU " << failure.device
-                              << "; the program got over it with ";
-  out.size(served);
+  return out.size(failure.requested) << " was refused on GPU " << failure.device << "; ";
+}
+
+}  // namespace
+
+void write_recovery(const Failure& failure, Cause cause, Bytes served, Text& out) {
+  put_refusal(failure, out) << "the program got over it with ";
+  out.size(served) << "; cause: " << cause_name(cause);
+}
+
+void write_indifference(const Failure& failure, Cause cause, Text& out) {
+  put_refusal(failure, out) << "the program ended well without; cause: " << cause_name(cause);
 }
 
 }  // namespace tidepool::report

@@ -15,6 +15,8 @@ void write_screen(const Failure& failure, Cause cause, std::string_view python_s
                   Text& out);
 
 // One line for the log: a refusal that the program got over.
-void write_recovery(const Failure& failure, Bytes served, Text& out);
+void write_recovery(const Failure& failure, Cause cause, Bytes served, Text& out);
+// The same of a program that ended well without.
+void write_indifference(const Failure& failure, Cause cause, Text& out);
 
 }  // namespace tidepool::report

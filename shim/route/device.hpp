@@ -95,7 +95,6 @@ class Device {
   Idleness idleness;  // the keeper's
   Refusals refusals;
   std::atomic<bool> warned_of_arena{false};
-  std::atomic<bool> warned_of_share{false};
 
   // Builds the arena at the first call. False: this device has none (the mode, or no virtual memory
   // calls), everything is passed on.

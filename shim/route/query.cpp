@@ -56,15 +56,19 @@ CUresult Router::memory_info(std::size_t* free, const Pass& pass) {
   if (result != CUDA_SUCCESS || free == nullptr || devices().empty()) return result;
   Device* device = current_device();
   if (device == nullptr || !settings_.serves()) return result;
-  // What an allocation could get now: what the arena and idle handles hold counts, a limit caps.
-  const Bytes own_free =
-      device->snapshot().free_pages + device->idle_handles.bytes() + device->native_blocks.bytes();
-  const Bytes limit = device->account.limit();
-  const Bytes used = device->account.reserved.now();
-  Bytes could_get = Bytes{*free} + own_free;
-  if (limit != kUnlimited) could_get = std::min(could_get, (limit > used ? limit - used : 0) + own_free);
-  *free = std::min(could_get, device->total);
+  *free = could_get(*device, *free);
   return result;
+}
+
+// What the arena and idle handles hold counts, a limit caps.
+Bytes Router::could_get(Device& device, Bytes free_on_device) {
+  const Bytes own_free =
+      device.snapshot().free_pages + device.idle_handles.bytes() + device.native_blocks.bytes();
+  const Bytes limit = device.account.limit();
+  const Bytes used = device.account.reserved.now();
+  Bytes sum = free_on_device + own_free;
+  if (limit != kUnlimited) sum = std::min(sum, (limit > used ? limit - used : 0) + own_free);
+  return std::min(sum, device.total);
 }
 
 CUresult Router::address_range(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer, const Pass& pass) {

@@ -74,26 +74,26 @@ Refusals::Patience Router::patience_with(Device& device, Bytes bytes, bool hopel
 }
 
 // Nothing: it cannot be asked. passthrough makes no memory call of its own.
-std::optional<Bytes> Router::free_on(Device& device) {
-  if (settings_.mode == Mode::passthrough) return free_on_machine_(device.uuid.c_str());
+std::optional<Bytes> Router::could_get(Device& device) {
   std::size_t free = 0;
   std::size_t total = 0;
+  if (settings_.mode == Mode::passthrough) return free_on_machine_(device.uuid.c_str());
   if (driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return std::nullopt;
-  return free;
+  return could_get(device, free);
 }
 
-// Without a lock; CUDA_ERROR_OUT_OF_MEMORY when the time is over.
+// Without a lock; CUDA_ERROR_OUT_OF_MEMORY when the time is over. An attempt in vain would cost other threads
+// what is cached, so it is made when it may succeed.
 CUresult Router::wait_for_memory(Device& device, Bytes bytes, const Refusals::Patience& patience,
                                  const Pass& again) {
   constexpr std::chrono::milliseconds kSlice{20};
   const Clock::time_point deadline = Clock::now() + patience.wait;
   while (Clock::now() < deadline && !gate_.capturing()) {
     sleep_for(std::min(kSlice, std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now())));
-    const std::optional<Bytes> free = free_on(device);
-    // What this process frees may fit where the device has nothing free.
-    if (settings_.mode != Mode::passthrough || (free && *free >= bytes))
+    const Bytes free = could_get(device).value_or(0);
+    if (free >= bytes)
       if (const CUresult result = again(); result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-    if (free && *free >= patience.enough) break;
+    if (free >= patience.enough) break;
   }
   return CUDA_ERROR_OUT_OF_MEMORY;
 }

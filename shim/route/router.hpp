@@ -169,7 +169,7 @@ class Router {
   report::Failure describe(Device* device, const char* entry, Bytes bytes);
   void announce(report::Failure& failure, bool final);
   Refusals::Patience patience_with(Device& device, Bytes bytes, bool hopeless);
-  std::optional<Bytes> free_on(Device& device);
+  std::optional<Bytes> could_get(Device& device);
   CUresult wait_for_memory(Device& device, Bytes bytes, const Refusals::Patience& patience,
                            const Pass& again);
   // `again` makes the same attempt once more, and does not come here.
@@ -194,8 +194,9 @@ class Router {
   void bury(CUcontext context, const Belongings& belongings);
   CUresult end_context(const std::optional<Contexts::Entry>& entry, CUcontext context, const Pass& pass);
 
-  // query.cpp: the live arena block that holds an address.
+  // query.cpp: the live arena block that holds an address; what an allocation could get now, bytes.
   std::optional<Block> find(Address inside);
+  Bytes could_get(Device& device, Bytes free_on_device);
 
   // fence.cpp
   WaitResult wait_for_devices();

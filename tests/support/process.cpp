@@ -128,6 +128,18 @@ Environment without_leak_check() {
   return {{"ASAN_OPTIONS", (options == nullptr ? "" : std::string(options) + ":") + "detect_leaks=0"}};
 }
 
+std::string without_screens(const std::string& err) {
+  std::istringstream lines(err);
+  std::string rest;
+  bool within = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool begins = line.starts_with("tidepool: out of memory: ");
+    within = begins || (within && line.starts_with("  "));
+    if (!within) rest += line + "\n";
+  }
+  return rest;
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

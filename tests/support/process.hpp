@@ -28,6 +28,10 @@ std::string preload_of(const std::string& library);
 // checker's build needs to let them pass. Nothing in other builds.
 Environment without_leak_check();
 
+// What a program and the shim wrote, without the shim's screens about memory that could not be had: whether
+// there is one to a program that goes on after a refusal is a matter of time.
+std::string without_screens(const std::string& err);
+
 std::string read_file(const std::string& path);  // empty if it cannot be read
 
 // A fresh folder, removed with the object.

@@ -47,9 +47,19 @@ TEST_CASE("a series that ends well is a note and no screen") {
   CHECK(announcer.open());
   announcer.served(0, 43 * kGiB);
   CHECK_FALSE(announcer.open());
-  announcer.flush();
+  announcer.flush(true);
   CHECK(heard.screens.empty());
   CHECK(heard.notes.size() == 1);
+}
+
+TEST_CASE("a program that ends well has no screen, whatever it was refused") {
+  Heard heard;
+  Announcer announcer(heard.means(), "");
+  announcer.refused(asked(8 * kGiB), "", false);
+  announcer.flush(false);
+  CHECK(heard.screens.empty());
+  REQUIRE(heard.notes.size() == 1);
+  CHECK(heard.notes[0].find("other_processes") != std::string::npos);
 }
 
 TEST_CASE("a small block that is served does not end a series, nor one on another device") {
@@ -59,7 +69,7 @@ TEST_CASE("a small block that is served does not end a series, nor one on anothe
   announcer.served(0, kMiB);
   announcer.served(1, 8 * kGiB);
   CHECK(announcer.open());
-  announcer.flush();
+  announcer.flush(true);
   REQUIRE(heard.screens.size() == 1);
 }
 
@@ -67,7 +77,7 @@ TEST_CASE("the screen speaks of the smallest request, and names the first") {
   Heard heard;
   Announcer announcer(heard.means(), "");
   for (Bytes bytes : {60 * kGiB, 30 * kGiB, 2 * kGiB, 60 * kGiB}) announcer.refused(asked(bytes), "", false);
-  announcer.flush();
+  announcer.flush(true);
   REQUIRE(heard.screens.size() == 1);
   CHECK(heard.screens[0].find("asked     2.00 GiB; tried first: 60.00 GiB; refused 4 times") !=
         std::string::npos);
@@ -78,7 +88,7 @@ TEST_CASE("what was told once is counted from then on, another cause is told") {
   Announcer announcer(heard.means(), "");
   for (int i = 0; i < 3; ++i) {
     announcer.refused(asked(8 * kGiB), "", true);
-    announcer.flush();
+    announcer.flush(true);
   }
   CHECK(heard.screens.size() == 1);
   CHECK(announcer.counted() == 2);
@@ -121,6 +131,6 @@ TEST_CASE("several threads that fail at once have one screen") {
       for (int round = 0; round < 100; ++round) announcer.refused(asked(8 * kGiB), "", round == 50);
     });
   for (std::thread& thread : threads) thread.join();
-  announcer.flush();
+  announcer.flush(true);
   CHECK(heard.screens.size() == 1);
 }
