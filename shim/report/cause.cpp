@@ -52,8 +52,9 @@ Cause find_cause(const Failure& failure) {
   const Bytes others = failure.held_by_others();
   // A call that does not say how much it wanted wanted a little.
   const Bytes wanted = failure.requested == 0 ? 2 * kMiB : failure.requested;
-  const Bytes free =
-      failure.known_free().value_or(failure.total - std::min(failure.total, failure.held + others));
+  const Bytes left = failure.total - std::min(failure.total, failure.held);
+  // A management library that counts less than this process holds does not see it.
+  const Bytes free = std::min(failure.known_free().value_or(left - std::min(left, others)), left);
   if (is_for_a_library(failure) && has_own_pool(failure) && failure.held > others) return Cause::own_pool;
   if (free >= wanted) return failure.cached >= wanted ? Cause::fragmentation : Cause::unknown;
   if (free + failure.cached >= wanted) return Cause::fragmentation;

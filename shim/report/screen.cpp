@@ -98,6 +98,12 @@ void put_date(std::time_t when, Text& out) {
   out << std::string_view(text, std::strftime(text, sizeof text, "%m-%d %H:%M", &local));
 }
 
+// "/usr/bin/python train.py" as "python train.py".
+std::string_view without_folder(std::string_view command) {
+  const std::size_t folder = command.substr(0, command.find(' ')).rfind('/');
+  return folder == std::string_view::npos ? command : command.substr(folder + 1);
+}
+
 void put_holder(const Holder& holder, Text& out) {
   more(out) << "  pid " << holder.pid;
   out.column(kMargin + 16);
@@ -107,7 +113,7 @@ void put_holder(const Holder& holder, Text& out) {
     out << "size unknown";
   out.column(kMargin + 30) << (holder.in_sight ? holder.user.view() : "not of this container, or gone");
   if (holder.since) out << ", since ", put_date(*holder.since, out);
-  if (holder.in_sight) (out << ": ").printable(holder.command.view(), 60);
+  if (holder.in_sight) (out << ": ").printable(without_folder(holder.command.view()), 60);
   out << "\n";
 }
 

@@ -1,6 +1,7 @@
 // What the device has to finish before memory is reused or handed back. No lock is held over a wait: a host
 // callback of the application may need one.
 #include <algorithm>
+#include <new>
 
 #include "shim/route/router.hpp"
 
@@ -69,8 +70,9 @@ Result<Block> Router::find_memory(Device& device, Request request) {
   }
 }
 
-// For a driver that has run out: everything that is cached, on every device. False: there was nothing.
-bool Router::hand_back_cache() {
+// For a driver that has run out: everything that is cached, on every device. False: there was nothing, or the
+// host has no memory either, in which case the device's answer stands.
+bool Router::hand_back_cache() try {
   Bytes handed_back = give_back_idle_handles() + give_back_native_blocks();
   for (const auto& device : devices()) {
     const Snapshot held = device->snapshot();
@@ -80,6 +82,8 @@ bool Router::hand_back_cache() {
     handed_back += device->policy().trim(0);
   }
   return handed_back > 0;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 }  // namespace tidepool
