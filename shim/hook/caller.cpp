@@ -82,7 +82,7 @@ struct Interpreter {
 };
 constinit Interpreter interpreter;
 
-// Once found it stays: an interpreter is not unloaded. CPython 3.13 and later do not export the first.
+// Once found it stays: an interpreter is not unloaded. CPython 3.10, and 3.13 and later, do not export the first.
 void find_interpreter() {
   if (interpreter.looked.load(std::memory_order_acquire)) return;
   for_each_library([](const elf::Library& library) {

@@ -1,6 +1,7 @@
 // The driver's own blocks.
 #include "shim/ledger/ledger.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tidepool {
@@ -55,6 +56,16 @@ std::optional<Record> Ledger::remove_kept(Address address) {
   const Record record = found->second;
   home.records.erase(found);
   return record;
+}
+
+Bytes Ledger::largest(int device) const {
+  Bytes most = 0;
+  for (const Shard& home : shards_) {
+    const std::lock_guard hold(home.lock);
+    for (const auto& [address, record] : home.records)
+      if (record.device == device && !record.kept) most = std::max(most, record.requested);
+  }
+  return most;
 }
 
 bool Ledger::is_kept(Address address) const {

@@ -51,6 +51,8 @@ class Ledger {
   // Removes a block that is kept.
   std::optional<Record> remove_kept(Address address);
   bool is_kept(Address address) const;
+  // Bytes of the largest block that the application has on the device. O(blocks).
+  Bytes largest(int device) const;
   // Removes all synchronous blocks of a context that died, but for those that are kept, and returns them.
   std::vector<std::pair<Address, Record>> remove_context(std::uint64_t context);
 

@@ -1,6 +1,8 @@
 // The application's own virtual memory: handles and mappings.
 #include "shim/ledger/mappings.hpp"
 
+#include <algorithm>
+
 namespace tidepool {
 
 void Mappings::created(std::uint64_t handle, Physical physical) {
@@ -114,6 +116,14 @@ std::optional<Mappings::Ended> Mappings::end_use(Id id) {
   if (ended.withheld) withheld_.erase(*ended.withheld);
   memories_.erase(memory);
   return ended;
+}
+
+Bytes Mappings::largest(int device) const {
+  const std::lock_guard hold(lock_);
+  Bytes most = 0;
+  for (const auto& [id, memory] : memories_)
+    if (memory.physical.device == device && memory.uses > 0) most = std::max(most, memory.physical.size);
+  return most;
 }
 
 }  // namespace tidepool

@@ -63,6 +63,9 @@ class Mappings {
   // Is it a handle that the application has released, and the driver has not?
   bool is_withheld(std::uint64_t handle) const;
 
+  // Bytes of the largest piece of physical memory that the application has on the device. O(pieces).
+  Bytes largest(int device) const;
+
   // One use ended; the physical memory if it was the last.
   std::optional<Ended> end_use(Id id);
 

@@ -90,6 +90,8 @@ void shrink_pool(const Failure& failure, Advice& out) {
   const unsigned share = hundredths_of(failure, smaller);
   if (failure.framework == Part::tensorflow)
     out.to_do << "TF_FORCE_GPU_ALLOW_GROWTH=true ";
+  else if (failure.framework != Part::jax)
+    out.to_do << "make the pool smaller, ", out.to_do.size(smaller) << " at the most: ";
   else
     out.to_do << "XLA_PYTHON_CLIENT_MEM_FRACTION=", out.to_do.hundredths(share) << " ";
   put_command(out.to_do, failure);

@@ -58,9 +58,20 @@ report::Failure Router::describe(Device* device, const char* entry, Bytes bytes)
   return failure;
 }
 
+// A pool that a framework made for itself, if it has one.
+Bytes Router::largest_block(int device) {
+  Bytes most = std::max(ledger_.largest(device), mappings_.largest(device));
+  if (devices().empty() || !device_at(device).has_policy()) return most;
+  device_at(device).policy().each_live(
+      [&](const Block& block) { most = std::max<Bytes>(most, block.label.requested); });
+  return most;
+}
+
 void Router::announce(report::Failure& failure, bool final) {
   report::Name<2048> python_stack;
   if (look_at_caller_ != nullptr) look_at_caller_(failure, python_stack);
+  if (failure.library || report::purpose_of(failure.entry) == report::Purpose::driver_needs)
+    failure.largest_block = largest_block(failure.device);
   announcer_.refused(failure, python_stack.view(), final);
 }
 

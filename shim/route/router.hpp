@@ -167,6 +167,7 @@ class Router {
 
   // refusal.cpp
   report::Failure describe(Device* device, const char* entry, Bytes bytes);
+  Bytes largest_block(int device);
   void announce(report::Failure& failure, bool final);
   Refusals::Patience patience_with(Device& device, Bytes bytes, bool hopeless);
   std::optional<Bytes> could_get(Device& device);

@@ -5,6 +5,7 @@
 //   create:MIB     cuMemCreate
 //   host:MIB       cuMemHostAlloc
 //   module         cuModuleLoadData
+//   cudnn:MIB      cuMemAlloc, called by a library of that name
 //   threads:N:MIB  cuMemAlloc in each of N threads at once
 //   broke          from here on the host has no memory for the shim: its malloc fails
 //   sleep:MS
@@ -83,6 +84,12 @@ CUresult allocate_in_threads(std::size_t count, std::size_t bytes) {
   return static_cast<CUresult>(worst.load());
 }
 
+CUresult library(std::size_t bytes) {
+  void* const handle = dlopen(CUDNN, RTLD_NOW);
+  HOLDS(handle != nullptr);
+  return reinterpret_cast<CUresult (*)(std::size_t)>(dlsym(handle, "library_create"))(bytes);
+}
+
 CUresult start() {
   CUcontext context = nullptr;
   CUresult result = CU(cuInit)(0);
@@ -100,6 +107,7 @@ CUresult take(std::string_view step) {
   if (verb == "alloc") return allocate(bytes);
   if (verb == "async") return CU(cuMemAllocAsync)(&pointer, bytes, nullptr);
   if (verb == "create") return create(bytes);
+  if (verb == "cudnn") return library(bytes);
   if (verb == "host") return CU(cuMemHostAlloc)(&memory, bytes, 0);
   if (verb == "module") return CU(cuModuleLoadData)(&module, "//tidepool-sim\nkernel sim_fill\n");
   if (verb == "threads") return allocate_in_threads(number(step), number(step, 1) * kMiB);

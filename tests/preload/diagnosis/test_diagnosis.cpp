@@ -134,6 +134,17 @@ TEST_CASE("a program that has filled the device itself is told so, and what of i
   }
 }
 
+TEST_CASE("a library that starves of this process's own pool is named, and the pool") {
+  for (const std::string& mode : kModes) {
+    const Told told = tell(mode, {"start", "create:80000", "cudnn:4096"});
+    INFO(mode << "\n" << told.run.outcome.err);
+    CHECK(told.cause() == "own_pool");
+    CHECK(told.screen.find("cuDNN finds nothing left: this process's own pool is one block of 78.12 GiB") !=
+          std::string::npos);
+    CHECK(told.advice().find("make the pool smaller, 77.12 GiB at the most") == 0);
+  }
+}
+
 TEST_CASE(
     "what fails for want of a context or of host memory, or not for memory at all, is not called GPU "
     "memory") {
