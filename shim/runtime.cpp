@@ -18,6 +18,7 @@
 #include "shim/base/own_threads.hpp"
 #include "shim/peers/machine.hpp"
 #include "shim/report/report.hpp"
+#include "shim/trace/recorder.hpp"
 
 // Of glibc alone: musl has no handler that is told the exit status.
 #pragma weak on_exit
@@ -177,6 +178,7 @@ void Runtime::driver_initialised() noexcept {
     else
       std::atexit(&Runtime::finish);
     ::at_quick_exit(&Runtime::finish);
+    runtime->start_trace();
     if (runtime->reports()) farewell::prepare(&Runtime::finish);
   } catch (...) {
     // No memory for a report: the program goes on without.
@@ -192,6 +194,7 @@ void Runtime::finish_with(int status) noexcept {
     if (runtime == nullptr || ::getpid() != runtime->pid_) return;
     runtime->router_.end_keeping();
     runtime->announcer_.flush(status != 0);
+    trace::note_end();
     runtime->write_report();
   } catch (...) {
   }
@@ -200,6 +203,20 @@ void Runtime::finish_with(int status) noexcept {
 void Runtime::say_last_words() noexcept {
   Runtime* runtime = existing();
   if (runtime != nullptr && ::getpid() == runtime->pid_) runtime->announcer_.flush_from_handler();
+}
+
+void Runtime::start_trace() {
+  if (settings_.trace.empty()) return;
+  trace::Options options{.path = expand_path(settings_.trace, pid_),
+                         .mode = mode_name(settings_.mode),
+                         .command = command_line()};
+  const std::string asked = options.path;
+  const std::string problem = trace::start(options);
+  if (!problem.empty())
+    log::warn("TIDEPOOL_TRACE " + options.path + " cannot be written (" + problem + "); nothing is recorded");
+  else if (options.path != asked)
+    log::warn("TIDEPOOL_TRACE " + asked + " is being written by another process; this one writes " +
+              options.path + " (%p in the name is the process id)");
 }
 
 // Retry loops fail thousands of times a second; one report a second tells as much.

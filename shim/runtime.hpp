@@ -1,5 +1,5 @@
 // The composition root, and the only global object with a state to speak of (below it lie the driver's
-// table and the counters): settings, router and report of this process. Built at the first intercepted call,
+// table, the counters and the trace): settings, router and report of this process. Built at the first intercepted call,
 // never destroyed: the application may call us from its last destructor.
 #pragma once
 
@@ -60,6 +60,7 @@ class Runtime {
   static constinit std::atomic<Runtime*> built;
 
   bool reports() const { return !settings_.report.empty() || !run_folder_.empty(); }
+  void start_trace();
   void write_report();
   void on_out_of_memory();
 

@@ -33,6 +33,7 @@ struct Record {
   bool lazy = false;          // managed memory of our choosing
   bool kept = false;          // the application has freed it, the driver does not know
   std::uint64_t context = 0;  // CUcontext of a synchronous block
+  std::uint64_t stream = 0;   // CUstream of a stream-ordered one
 };
 
 class Ledger {

@@ -5,11 +5,12 @@
 
 namespace tidepool {
 
-void Mappings::created(std::uint64_t handle, Physical physical) {
+Mappings::Id Mappings::created(std::uint64_t handle, Physical physical) {
   const std::lock_guard hold(lock_);
   const Id id = next_id_++;
   memories_[id] = {.physical = physical, .uses = 1, .withheld = {}};
   handles_.emplace(handle, id);
+  return id;
 }
 
 void Mappings::retained(std::uint64_t handle, Address inside) {

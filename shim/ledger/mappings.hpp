@@ -42,7 +42,7 @@ class Mappings {
     std::optional<std::uint64_t> withheld;
   };
 
-  void created(std::uint64_t handle, Physical physical);
+  Id created(std::uint64_t handle, Physical physical);
   // `handle` is one more reference to the memory mapped at `inside`.
   void retained(std::uint64_t handle, Address inside);
   void mapped(Address at, Bytes size, std::uint64_t handle);

@@ -2,6 +2,7 @@
 // allocation on with its books kept, refusing one.
 #include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 namespace {
@@ -93,6 +94,7 @@ CUresult Router::serve_once(Device& device, CUdeviceptr* out, Bytes bytes, const
     device.account.served(bytes);
     if (owner.pool != nullptr && !owner.pool->by_default) owner.pool->used.add(bytes);
     *out = block.value().address.value;
+    traced::served(device, *out, bytes, owner, lane.name);
     if (announcer_.open()) [[unlikely]]
       served_after_all(device, bytes);
     return CUDA_SUCCESS;
@@ -141,6 +143,7 @@ CUresult Router::pass_allocation_once(Device& device, CUdeviceptr* out, Bytes by
   if (announcer_.open()) served_after_all(device, bytes);
   enter({*out}, record);
   device.passed(bytes);
+  traced::passed(device, *out, record);
   return result;
 }
 
@@ -165,12 +168,15 @@ void Router::forget(const Record& record) {
 CUresult Router::pass_free(Address address, const Pass& pass) {
   const std::optional<Record> record = ledger_.remove(address);
   if (!record && is_kept(address.value)) return answer_to_no_block();
+  const trace::Moment moment;
   const CUresult result = pass();
   if (!record) return result;
-  if (result == CUDA_SUCCESS)
+  if (result == CUDA_SUCCESS) {
     forget(*record);
-  else
+    traced::freed(device_at(record->device), moment, address, *record);
+  } else {
     ledger_.add(address, *record);
+  }
   return result;
 }
 
@@ -209,10 +215,12 @@ CUresult Router::free(CUdeviceptr pointer, const Pass& pass) {
   const bool waits = !settings_.fast_free && Owner::of(block->label).kind == Kind::synchronous;
   const WaitResult result = waits ? fence(*device) : WaitResult{Waited::impossible};
   if (result.waited == Waited::failed) return result.error;
+  const trace::Moment moment;
   const Result<Block> freed = result.waited == Waited::done ? device->policy().free_idle(address)
                                                             : device->policy().free(address, kNoStream);
   if (!freed) return CUDA_ERROR_INVALID_VALUE;
   forget(*device, freed.value().label);
+  traced::freed(*device, moment, address, freed.value().label);
   return CUDA_SUCCESS;
 }
 

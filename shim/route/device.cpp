@@ -9,6 +9,7 @@
 
 #include "policies/catalogue.hpp"
 #include "shim/base/log.hpp"
+#include "shim/trace/recorder.hpp"
 
 namespace tidepool {
 namespace {
@@ -86,6 +87,16 @@ Bytes AccountedBacking::available() {
   return std::min(left, Bytes{free} + idle);
 }
 
+void AccountedBacking::trace_page(trace::Action action, Address page) const {
+  if (trace::on()) [[unlikely]]
+    trace::write({.action = action,
+                  .device = device_,
+                  .address = page.value,
+                  .size = kPage,
+                  .held = account_.reserved.now()},
+                 trace::now());
+}
+
 // What the application has done with gives way.
 Status AccountedBacking::create(Address page) {
   const RelaxedCapture relaxed(gate_);
@@ -104,6 +115,7 @@ Status AccountedBacking::create_once(Address page) {
   if (status) {
     account_.reserved.add(kPage);
     held.add(kPage);
+    trace_page(trace::Action::grow, page);
     if (held.now() + idle_handles_.bytes() >= share_ + Keeper::kWorthwhile) keeper_.watch();
   } else {
     account_.give_back(kPage);
@@ -114,7 +126,12 @@ Status AccountedBacking::create_once(Address page) {
 Status AccountedBacking::move(Address page, Address to) {
   if (rdma_module_loaded()) return Failure{Reason::driver, CUDA_ERROR_NOT_PERMITTED};
   const RelaxedCapture relaxed(gate_);
-  return physical_.move(page, to);
+  Status status = physical_.move(page, to);
+  if (status) {
+    trace_page(trace::Action::shrink, page);
+    trace_page(trace::Action::grow, to);
+  }
+  return status;
 }
 
 Status AccountedBacking::enable(Range range) {
@@ -130,6 +147,7 @@ Status AccountedBacking::release(Address page) {
     account_.reserved.subtract(kPage);
     held.subtract(kPage);
     account_.give_back(kPage);
+    trace_page(trace::Action::shrink, page);
   }
   return status;
 }

@@ -25,6 +25,7 @@
 #include "shim/route/refusals.hpp"
 #include "shim/route/reservation.hpp"
 #include "shim/route/share.hpp"
+#include "shim/trace/format.hpp"
 
 namespace tidepool {
 
@@ -64,6 +65,7 @@ class AccountedBacking final : public Backing {
   static constexpr std::size_t kMostRanges = 64;
 
   Status create_once(Address page);
+  void trace_page(trace::Action action, Address page) const;
 
   Backing& physical_;
   Account& account_;

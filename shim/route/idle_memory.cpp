@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 namespace {
@@ -67,6 +68,7 @@ Keeper::Next Router::look_after(Device& device) {
   const GivenBack given = give_back_piece(device);
   if (given.outcome == GivenBack::Outcome::some) {
     device.idleness.gave_back(given.size, held - std::min(held, given.size));
+    traced::held(device);
     return Keeper::Next::go_on;
   }
   if (given.outcome == GivenBack::Outcome::nothing) device.idleness.finished();

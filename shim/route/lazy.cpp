@@ -4,6 +4,7 @@
 // Managed memory answers some questions in its own way (CU_POINTER_ATTRIBUTE_IS_MANAGED; IPC is refused), so
 // only such giants are of it.
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 namespace {
@@ -24,8 +25,10 @@ std::optional<CUresult> Router::allocate_lazily(Device& device, CUdeviceptr* out
     device.account.give_back(bytes);
     return std::nullopt;
   }
-  enter({given}, {.device = device.ordinal, .requested = bytes, .lazy = true, .context = context});
+  const Record record{.device = device.ordinal, .requested = bytes, .lazy = true, .context = context};
+  enter({given}, record);
   device.passed_lazily(bytes);
+  traced::passed(device, given, record, trace::Source::lazy);
   *out = given;
   return CUDA_SUCCESS;
 }

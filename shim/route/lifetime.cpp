@@ -1,5 +1,6 @@
 // Contexts that come and go, and captures that end.
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 
@@ -30,10 +31,16 @@ void Router::bury(CUcontext context, const Belongings& belongings) {
   gate_.end_all(context);
   streams_.clear();
   lanes_.forget();
-  for (const auto& [address, record] : belongings.records) forget(record);
+  const trace::Moment moment;
+  for (const auto& [address, record] : belongings.records) {
+    forget(record);
+    traced::freed(device_at(record.device), moment, address, record);
+  }
   for (const auto& [device, block] : belongings.blocks)
-    if (const Result<Block> freed = device->policy().free(block.address, kNoStream))
+    if (const Result<Block> freed = device->policy().free(block.address, kNoStream)) {
       forget(*device, freed.value().label);
+      traced::freed(*device, moment, block.address, freed.value().label);
+    }
   for (const auto& device : devices()) {
     device->events.forget(context);
     device->native_events.forget(context);

@@ -5,6 +5,7 @@
 // may be waiting for what this very thread launches next (NCCL). Where there are several contexts, events say
 // when those are done with the block too, and until then the driver is asked for another one.
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 namespace {
@@ -32,6 +33,7 @@ bool Router::take_native(Device& device, CUdeviceptr* out, const Record& record)
   }
   device.passed_again(record.requested);
   *out = found.address->value;
+  traced::passed(device, *out, record, trace::Source::again);
   return true;
 }
 
@@ -99,8 +101,10 @@ bool Router::keep_native(Address address, const Record& record) {
   Device& device = device_at(record.device);
   const bool finished =
       waited.waited == Waited::done && contexts_.only(reinterpret_cast<CUcontext>(record.context));
+  const trace::Moment moment;
   device.native_blocks.keep(address, {record.context, record.form, record.requested}, finished);
   device.kept(record.requested);
+  traced::freed(device, moment, address, record);
   if (is_worth_keeping(device)) keeper_.watch();
   if (gate_.capturing() || !device.native_blocks.has_surplus()) return true;
   const RelaxedCapture relaxed(gate_);

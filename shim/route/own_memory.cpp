@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 
@@ -19,8 +20,10 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
   if (index >= devices_.size()) return pass_on(pass);
   Device& device = *devices_[index];
   if (const auto idle = device.idle_handles.take(*properties, flags, size)) {
-    mappings_.created(*idle, {device.ordinal, size, device.idle_handles.kind_of(*properties, flags)});
+    const Mappings::Id id =
+        mappings_.created(*idle, {device.ordinal, size, device.idle_handles.kind_of(*properties, flags)});
     device.passed_again(size);
+    traced::made(device, id, size, trace::Source::again);
     *handle = *idle;
     return CUDA_SUCCESS;
   }
@@ -37,8 +40,9 @@ CUresult Router::create(CUmemGenericAllocationHandle* handle, std::size_t size,
   // passthrough withholds nothing.
   const int kind =
       settings_.mode == Mode::passthrough ? Physical::kOnce : device.idle_handles.kind_of(*properties, flags);
-  mappings_.created(*handle, {device.ordinal, size, kind});
+  const Mappings::Id id = mappings_.created(*handle, {device.ordinal, size, kind});
   device.passed(size);
+  traced::made(device, id, size, trace::Source::driver);
   return result;
 }
 
@@ -56,11 +60,14 @@ void Router::end_use(Mappings::Id id) {
   const std::optional<Mappings::Ended> ended = mappings_.end_use(id);
   if (!ended) return;
   Device& device = device_at(ended->physical.device);
+  const trace::Moment moment;
   if (!ended->withheld) {
     device.passed_back(ended->physical.size);
+    traced::ended(device, moment, id, ended->physical.size);
     return;
   }
   device.kept(ended->physical.size);
+  traced::ended(device, moment, id, ended->physical.size);
   const RelaxedCapture relaxed(gate_);
   device.idle_handles.keep(*ended->withheld, ended->physical);
   if (device.idle_handles.bytes() >= Keeper::kWorthwhile) keeper_.watch();

@@ -12,6 +12,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 namespace {
@@ -124,6 +125,7 @@ CUresult Router::refuse(Device& device, Bytes bytes, const Pass& again) {
     if (result == CUDA_SUCCESS) served_after_all(device, bytes);
     return result;
   }
+  traced::refused(device, bytes);
   try {
     device.record_out_of_memory(
         {utc_now(), again.entry(), bytes, failure.free, failure.total, failure.live, failure.held});

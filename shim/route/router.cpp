@@ -2,6 +2,7 @@
 #include "shim/route/router.hpp"
 
 #include "shim/base/log.hpp"
+#include "shim/trace/recorder.hpp"
 
 namespace tidepool {
 
@@ -27,6 +28,8 @@ bool Router::find_devices() {
   std::vector<std::unique_ptr<Device>> found;
   for (int ordinal = 0; ordinal < count; ++ordinal)
     found.push_back(std::make_unique<Device>(ordinal, settings_, gate_, ledger_, keeper_));
+  for (const auto& device : found)
+    trace::add_device(device->ordinal, device->uuid, device->name, device->total);
   devices_ = std::move(found);
   devices_ready_.store(true, std::memory_order_release);
   return true;

@@ -4,6 +4,7 @@
 
 #include "shim/base/log.hpp"
 #include "shim/route/router.hpp"
+#include "shim/route/traced.hpp"
 
 namespace tidepool {
 
@@ -96,9 +97,10 @@ void Router::back_reservations() {
   }
 }
 
-// A lane that is right as it stands, which nearly all are. Null: it has to be looked for.
+// A lane that is right as it stands, which nearly all are. Null: it has to be looked for, or the call is to
+// be recorded.
 inline Lane* Router::ready_lane(const StreamName& name) {
-  Lane* lane = gate_.capturing() ? nullptr : lanes_.find(name);
+  Lane* lane = gate_.capturing() || trace::on() ? nullptr : lanes_.find(name);
   if (lane == nullptr || name.is_handle()) return lane;
   CUcontext context = nullptr;
   return driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == lane->context ? lane : nullptr;
@@ -132,7 +134,10 @@ CUresult Router::allocate_async_anyhow(CUdeviceptr* out, std::size_t bytes, CUme
   Device& device = *lane->device;
   Pool* served = served_pool(*lane, pool);
   if (served == nullptr) {
-    const Record record{.device = device.ordinal, .requested = bytes, .kind = Kind::stream_ordered};
+    const Record record{.device = device.ordinal,
+                        .requested = bytes,
+                        .kind = Kind::stream_ordered,
+                        .stream = reinterpret_cast<std::uint64_t>(stream.stream)};
     return pass_allocation(device, out, bytes, record, pass);
   }
   if (jax_uses_pool_) {
@@ -190,8 +195,10 @@ CUresult Router::free_async_anyhow(CUdeviceptr pointer, const StreamName& stream
         refused != CUDA_SUCCESS)
       return refused;
   if (close_reservation(*device, address)) return CUDA_SUCCESS;
+  const trace::Moment moment;
   const Result<Block> freed = device->policy().free(address, lane == nullptr ? kNoStream : lane->key);
   if (!freed) return CUDA_ERROR_INVALID_VALUE;
+  traced::freed(*device, moment, address, freed.value().label, stream);
   forget(*device, freed.value().label);
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,6 @@
 // Contexts and captures that end, processes that begin and end.
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,6 +229,16 @@ void live_at_exit() {
   CUdeviceptr block = 0;
   OK(CU(cuMemAlloc_v2)(&block, 3 * kMiB));
   OK(CU(cuMemAllocAsync)(&block, 3 * kMiB, nullptr));
+}
+
+void killed() {
+  start_driver();
+  for (std::size_t i = 0; i < 1000; ++i) {
+    CUdeviceptr block = 0;
+    OK(CU(cuMemAllocAsync)(&block, kMiB, nullptr));
+    if (i % 2 == 0) OK(CU(cuMemFreeAsync)(block, nullptr));
+  }
+  kill(getpid(), SIGKILL);
 }
 
 void calls_from_last_destructor() {

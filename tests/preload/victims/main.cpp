@@ -62,6 +62,7 @@ int main(int count, char** arguments) {
                       ROW(fork_before_start),
                       ROW(fork_after_start),
                       ROW(live_at_exit),
+                      ROW(killed),
                       ROW(calls_from_last_destructor),
                       ROW(probe_only),
                       ROW(wrong_call_table),

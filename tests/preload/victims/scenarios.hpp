@@ -75,6 +75,7 @@ void capture_beside_frees();
 void fork_before_start();
 void fork_after_start();
 void live_at_exit();
+void killed();
 void calls_from_last_destructor();
 void probe_only();
 void free_in_callback();
