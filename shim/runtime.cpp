@@ -179,7 +179,12 @@ void Runtime::driver_initialised() noexcept {
       std::atexit(&Runtime::finish);
     ::at_quick_exit(&Runtime::finish);
     runtime->start_trace();
-    if (runtime->reports()) farewell::prepare(&Runtime::finish);
+    if (!runtime->reports()) return;
+    {
+      const std::lock_guard hold(runtime->report_lock_);
+      runtime->at_start_ = early_framework_variables();
+    }
+    farewell::prepare(&Runtime::finish);
   } catch (...) {
     // No memory for a report: the program goes on without.
   }
