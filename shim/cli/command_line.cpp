@@ -115,6 +115,23 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   return report;
 }
 
+CLI::App* add_trace(CLI::App& app, TraceOptions& options) {
+  CLI::App* trace = app.add_subcommand("trace", "what a trace (TIDEPOOL_TRACE) holds, or in another format");
+  trace->add_option("FILE", options.file, "a trace of one process")->required()->type_name("");
+  trace
+      ->add_option("--to", options.format,
+                   "csv; perfetto: JSON for ui.perfetto.dev; torch-snapshot: a pickle for "
+                   "torch.cuda._memory_viz and pytorch.org/memory_viz")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"csv", "perfetto", "torch-snapshot"}));
+  trace->add_option("-o,--out", options.out, "write there, not on standard output")->type_name("OUT");
+  trace->footer(
+      "The exit code is 2 for a file that is no trace, cut off or damaged, 1 if OUT cannot be written.\n"
+      "Example: tidepool run --trace /tmp/%p.trace -- python train.py\n"
+      "         tidepool trace /tmp/123.trace --to torch-snapshot -o snapshot.pickle");
+  return trace;
+}
+
 CLI::App* add_doctor(CLI::App& app, DoctorOptions& options, SettingFlags& flags) {
   CLI::App* doctor = app.add_subcommand(
       "doctor", "look at this machine, or at a command: what holds GPU memory, which settings are wrong");
@@ -158,6 +175,8 @@ int run_command_line(std::vector<std::string> arguments) {
   CLI::App* run_command = add_run(app, run_options, flags);
   CLI::App* env_command = add_env(app, env_options);
   add_report(app, report_options);
+  TraceOptions trace_options;
+  CLI::App* trace_command = add_trace(app, trace_options);
   SettingFlags doctor_flags;
   CLI::App* doctor_command = add_doctor(app, doctor_options, doctor_flags);
   app.footer("tidepool COMMAND --help says more.\nExample: tidepool run -- python train.py");
@@ -185,6 +204,7 @@ int run_command_line(std::vector<std::string> arguments) {
     doctor_options.settings = given_settings(doctor_flags);
     return doctor_options.command.empty() ? examine_machine(doctor_options) : examine_command(doctor_options);
   }
+  if (app.got_subcommand(trace_command)) return show_trace(trace_options);
   return app.got_subcommand(env_command) ? show_environment(env_options) : show_reports(report_options);
 }
 

@@ -33,6 +33,13 @@ struct ReportOptions {
 };
 int show_reports(const ReportOptions& options);
 
+struct TraceOptions {
+  std::string file;
+  std::string format;  // csv, perfetto or torch-snapshot; empty: a summary
+  std::string out;     // empty: standard output
+};
+int show_trace(const TraceOptions& options);
+
 struct DoctorOptions {
   std::vector<std::string> command;  // empty: about the machine
   Variables settings;                // of the command, as in RunOptions
