@@ -120,10 +120,11 @@ CLI::App* add_trace(CLI::App& app, TraceOptions& options) {
   trace->add_option("FILE", options.file, "a trace of one process")->required()->type_name("");
   trace
       ->add_option("--to", options.format,
-                   "csv; perfetto: JSON for ui.perfetto.dev; torch-snapshot: a pickle for "
+                   "csv; html: a page with a plot of memory over time; perfetto: JSON for ui.perfetto.dev; "
+                   "torch-snapshot: a pickle for "
                    "torch.cuda._memory_viz and pytorch.org/memory_viz")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"csv", "perfetto", "torch-snapshot"}));
+      ->check(CLI::IsMember({"csv", "html", "perfetto", "torch-snapshot"}));
   trace->add_option("-o,--out", options.out, "write there, not on standard output")->type_name("OUT");
   trace->footer(
       "The exit code is 2 for a file that is no trace, cut off or damaged, 1 if OUT cannot be written.\n"

@@ -35,7 +35,7 @@ int show_reports(const ReportOptions& options);
 
 struct TraceOptions {
   std::string file;
-  std::string format;  // csv, perfetto or torch-snapshot; empty: a summary
+  std::string format;  // csv, html, perfetto or torch-snapshot; empty: a summary
   std::string out;     // empty: standard output
 };
 int show_trace(const TraceOptions& options);

@@ -16,6 +16,9 @@ void write_perfetto(const trace::Trace& trace, std::ostream& out);
 // The pickle of torch.cuda.memory._snapshot(), for torch.cuda._memory_viz and pytorch.org/memory_viz.
 void write_torch_snapshot(const trace::Trace& trace, std::ostream& out);
 
+// A page for people, with a plot of what was live and held.
+void write_html(const trace::Trace& trace, std::ostream& out);
+
 const char* name_of(trace::Action action);
 const char* name_of(trace::Family family);
 const char* name_of(trace::Source source);

@@ -87,6 +87,7 @@ using Write = void (*)(const trace::Trace&, std::ostream&);
 
 Write writer_of(const std::string& format) {
   if (format == "csv") return &write_csv;
+  if (format == "html") return &write_html;
   return format == "perfetto" ? &write_perfetto : &write_torch_snapshot;
 }
 

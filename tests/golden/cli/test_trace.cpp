@@ -98,10 +98,23 @@ TEST_CASE("a trace as csv has a header and one line for each event") {
   CHECK_THAT(lines[7], Catch::Contains(",refuse,0,0,107374182400,"));
 }
 
+TEST_CASE("a trace as a page needs nothing from elsewhere, and has a plot and the sizes of the peak") {
+  const Recorded recorded;
+  const Result result = run({{"trace", recorded.path, "--to", "html"}, {}, ""});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, Catch::StartsWith("<!DOCTYPE html>"));
+  for (const char* part : {"<svg ", "<polyline class=\"live\"", "<polyline class=\"held\"",
+                           "at most 5.0 MiB;", "<tr><td>4.0 MiB</td><td>1</td><td>3.0 MiB</td></tr>",
+                           "<tr><td>1.0 KiB</td><td>2</td><td>2.0 KiB</td></tr>"})
+    CHECK_THAT(result.out, Catch::Contains(part));
+  for (const char* part : {"http", "src=", "href", "<script", "url("})
+    CHECK(result.out.find(part) == std::string::npos);
+}
+
 TEST_CASE("a trace goes into the file that -o names, or says why not") {
   const Recorded recorded;
   const std::string out = recorded.path + ".out";
-  for (const std::string format : {"csv", "perfetto", "torch-snapshot"}) {
+  for (const std::string format : {"csv", "html", "perfetto", "torch-snapshot"}) {
     const Result result = run({{"trace", recorded.path, "--to", format, "-o", out}, {}, ""});
     CHECK(result.exit_code == 0);
     CHECK(result.out.empty());
