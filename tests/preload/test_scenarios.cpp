@@ -155,3 +155,12 @@ TEST_CASE("bare cuInit takes no memory and builds no arena") {
     CHECK(run.report.at("devices").empty());
   }
 }
+
+TEST_CASE("what a framework was told after the driver had started is reported, and nothing told before is") {
+  for (const std::string mode : {"passthrough", "ondemand"}) {
+    const Run run = victim("told_late", mode);
+    INFO(mode << ": " << run.report.dump());
+    CHECK(run.report.at("set_late") ==
+          nlohmann::json::parse(R"([{"name": "PYTORCH_ALLOC_CONF", "value": "backend:cudaMallocAsync"}])"));
+  }
+}

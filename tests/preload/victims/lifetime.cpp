@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "tests/preload/victims/driver.hpp"
@@ -20,6 +21,12 @@ int exit_code_of(pid_t child) {
 }
 
 }  // namespace
+
+void told_late() {
+  setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", ".1", 1);
+  OK(CU(cuInit)(0));
+  setenv("PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", 1);
+}
 
 void context_death() {
   OK(CU(cuInit)(0));

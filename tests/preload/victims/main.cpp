@@ -65,6 +65,7 @@ int main(int count, char** arguments) {
                       ROW(killed),
                       ROW(calls_from_last_destructor),
                       ROW(probe_only),
+                      ROW(told_late),
                       ROW(wrong_call_table),
                       ROW(dead_stream),
                       ROW(no_mapping),

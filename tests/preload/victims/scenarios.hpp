@@ -69,6 +69,7 @@ void behind_the_end();
 void wrong_call_table();
 
 // lifetime.cpp: contexts, captures, processes that begin and end
+void told_late();
 void context_death();
 void pools_change_under_use();
 void capture_beside_frees();
