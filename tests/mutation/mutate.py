@@ -6,11 +6,13 @@ compiled again, and the shim linked anew, beside the build and without touching 
 with that shim. A mutant that no program betrays is a rule that no test holds: exit code 1.
 
 Usage: mutate.py --build DIR --mutants FILE.toml [--only TEXT] [--list]
+       mutate.py --check FILE.toml…
 
 The file holds a [runner] table (command, environment, and what betrays a mutant) and [[mutant]] tables:
 name, file, old (found exactly once in it), new, programs (arguments of the command), environment.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -73,7 +75,7 @@ class Shim:
         changed = overlay / file
         changed.parent.mkdir(parents=True, exist_ok=True)
         changed.write_text(text)
-        replaced = {}
+        replaced, commands = {}, []
         for number, (target, command, source) in enumerate(self.objects_of((ROOT / file).resolve())):
             out = folder / f'{number}.o'
             words = shlex.split(command)
@@ -84,10 +86,14 @@ class Shim:
             words[words.index('-c'):words.index('-c')] = ['-w']
             first = next(i for i, word in enumerate(words) if word.startswith('-I'))
             words.insert(first, f'-I{overlay}')
-            subprocess.run(words, cwd=self.build, check=True)
+            commands.append(words)
             replaced[target] = str(out)
         if not replaced:
             sys.exit(f'mutate.py: nothing of the shim is compiled from {file}')
+        # A header is in many sources.
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for _ in pool.map(lambda words: subprocess.run(words, cwd=self.build, check=True), commands):
+                pass
         library = folder / 'libtidepool.so'
         words = [replaced.pop(word, word) for word in self.link]
         words[words.index('-o') + 1] = str(library)
@@ -139,13 +145,33 @@ def check_untouched(runner, mutants, build):
     return wrong
 
 
+def out_of_date(mutant):
+    """Why a mutant cannot be made of the sources as they are, or None."""
+    count = (ROOT / mutant['file']).read_text().count(mutant['old'])
+    if mutant['old'] == mutant['new']:
+        return f'OUT OF DATE  {mutant["name"]}: it changes nothing'
+    return None if count == 1 else f'OUT OF DATE  {mutant["name"]}: its text is {count} times in {mutant["file"]}'
+
+
+def check(files):
+    complaints = [f'{file}: {said}' for file in files for mutant in tomllib.loads(file.read_text())['mutant']
+                  if (said := out_of_date(mutant))]
+    print('\n'.join(complaints) if complaints else 'every mutant can be made')
+    return len(complaints) > 0
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    options.add_argument('--build', type=pathlib.Path, required=True)
-    options.add_argument('--mutants', type=pathlib.Path, required=True)
+    options.add_argument('--build', type=pathlib.Path)
+    options.add_argument('--mutants', type=pathlib.Path)
+    options.add_argument('--check', type=pathlib.Path, nargs='+', help='only says whether all can be made, without a build')
     options.add_argument('--only', default='', help='mutants whose name holds this text')
     options.add_argument('--list', action='store_true', help='names the mutants and ends')
     options = options.parse_args()
+    if options.check:
+        return check(options.check)
+    if options.build is None or options.mutants is None:
+        sys.exit('mutate.py: --build and --mutants are needed; see --help')
     table = tomllib.loads(options.mutants.read_text())
     mutants = [m for m in table['mutant'] if options.only in m['name']]
     if options.list:
@@ -158,11 +184,11 @@ def main():
         return 1
     survivors = 0
     for mutant in mutants:
-        text = (ROOT / mutant['file']).read_text()
-        if text.count(mutant['old']) != 1:
-            print(f'OUT OF DATE  {mutant["name"]}: its text is {text.count(mutant["old"])} times in {mutant["file"]}')
+        if said := out_of_date(mutant):
+            print(said)
             survivors += 1
             continue
+        text = (ROOT / mutant['file']).read_text()
         folder = build / 'mutants' / re.sub(r'\W+', '-', mutant['name'])
         folder.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()

@@ -24,7 +24,7 @@ struct Book {
   const pid_t owner = getpid();
   std::mutex mutex;
   Burials burials;
-  std::uint64_t handed_out = 0, freed = 0, broken = 0;
+  std::uint64_t handed_out = 0, synchronous_bytes = 0, freed = 0, broken = 0;
 };
 
 // Never destroyed: programs call the driver from their exit handlers. Not from malloc: ThreadSanitizer, which
@@ -65,14 +65,16 @@ void announce(const std::string& sentence) {
   const std::unique_lock hold(book().mutex, std::try_to_lock);
   std::FILE* file = hold ? verdicts() : nullptr;
   if (!file) return;
-  std::fprintf(file, "handed out %lu, freed %lu, reuses checked %lu, broken %lu\n", book().handed_out,
-               book().freed, book().burials.checked(), book().broken);
+  std::fprintf(file, "handed out %lu, bytes by cuMemAlloc %lu, freed %lu, reuses checked %lu, broken %lu\n",
+               book().handed_out, book().synchronous_bytes, book().freed, book().burials.checked(),
+               book().broken);
   std::fflush(file);
 }
 
 void judge(CUdeviceptr base, const Handed& block, const IsOver& is_over) {
   const std::lock_guard hold(book().mutex);
   ++book().handed_out;
+  if (block.by == "cuMemAlloc_v2") book().synchronous_bytes += block.size;
   for (const std::string& sentence : book().burials.hand_out(base, block, is_over)) {
     ++book().broken;
     announce(sentence);
