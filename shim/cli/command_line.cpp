@@ -108,6 +108,7 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   report->add_option("FILE", options.files, "reports of `run`, or of single processes")
       ->required()
       ->type_name("");
+  report->add_flag("--diff", options.differences, "of two reports: what differs, and by how much");
   report->add_flag("--json", options.json, "for programs");
   report->footer(
       "The exit code is 1 if a file could not be shown, 2 if none could.\n"
@@ -206,6 +207,8 @@ int run_command_line(std::vector<std::string> arguments) {
     return doctor_options.command.empty() ? examine_machine(doctor_options) : examine_command(doctor_options);
   }
   if (app.got_subcommand(trace_command)) return show_trace(trace_options);
+  if (report_options.differences && report_options.files.size() != 2)
+    return refuse("--diff needs two reports", "report");
   return app.got_subcommand(env_command) ? show_environment(env_options) : show_reports(report_options);
 }
 

@@ -29,6 +29,7 @@ int show_environment(const EnvOptions& options);
 
 struct ReportOptions {
   std::vector<std::string> files;
+  bool differences = false;  // of two files: what differs, and by how much
   bool json = false;
 };
 int show_reports(const ReportOptions& options);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -24,13 +25,40 @@ struct Shown {
   json report;  // gathered
 };
 
-// Builds the table row by row; one column for each report.
+using Amount = std::function<std::optional<std::uint64_t>(const json& report)>;
+using Format = std::function<std::string(std::uint64_t amount)>;
+
+// "+1.5 GiB (+50 %)"
+std::string difference(std::uint64_t before, std::uint64_t after, const Format& format) {
+  const bool less = after < before;
+  std::string text = (less ? "-" : "+") + format(less ? before - after : after - before);
+  char share[32];
+  if (before > 0) {
+    std::snprintf(share, sizeof share, " (%+.0f %%)",
+                  (static_cast<double>(after) / static_cast<double>(before) - 1) * 100);
+    text += share;
+  }
+  return text;
+}
+
+// Builds the table row by row; one column for each report. Of differences: two, and only rows that differ.
 class SideBySide {
  public:
-  explicit SideBySide(const std::vector<Shown>& shown) : shown_(shown) {
+  SideBySide(const std::vector<Shown>& shown, bool differences) : shown_(shown), differences_(differences) {
     Row files{"report"};
     for (const Shown& one : shown) files.push_back(fitting(one.file));
+    if (differences_) files.push_back("difference");
     rows_.push_back(files);
+  }
+  void add_amount(const std::string& label, const Amount& amount, const Format& format) {
+    add(label, [&](const json& report) {
+      const auto known = amount(report);
+      return known ? format(*known) : std::string();
+    });
+    if (!differences_ || rows_.back().front() != label) return;
+    const auto before = amount(shown_[0].report);
+    const auto after = amount(shown_[1].report);
+    if (before && after) rows_.back().back() = difference(*before, *after, format);
   }
   void add(const std::string& label, const Cell& cell) {
     Row row{label};
@@ -39,6 +67,10 @@ class SideBySide {
       row.push_back(fitting(cell(one.report)));
       any = any || !row.back().empty();
       if (row.back().empty()) row.back() = "-";
+    }
+    if (differences_) {
+      any = row[1] != row[2];
+      row.push_back("");
     }
     if (any) rows_.push_back(row);
   }
@@ -54,8 +86,11 @@ class SideBySide {
   }
 
   const std::vector<Shown>& shown_;
+  const bool differences_;
   std::vector<Row> rows_;
 };
+
+std::string plain_number(std::uint64_t amount) { return std::to_string(amount); }
 
 std::string command_of(const json& report) {
   std::string line;
@@ -105,24 +140,21 @@ void add_device(SideBySide& table, std::size_t index) {
   const auto plain = [&](const char* key) {
     return [device, key](const json& report) { return scalar(member(device(report), key)); };
   };
-  const auto size = [&](const char* key) {
-    return [device, key](const json& report) {
-      const auto bytes = number(device(report), key);
-      return bytes ? format_size(*bytes) : std::string();
-    };
+  const auto amount = [&](const char* key) {
+    return [device, key](const json& report) { return number(device(report), key); };
   };
   table.heading("device " + std::to_string(index));
   table.add("  name", plain("name"));
   table.add("  uuid", plain("uuid"));
-  table.add("  total", size("total_bytes"));
+  table.add_amount("  total", amount("total_bytes"), format_size);
   table.add("  limit", [device](const json& report) {
     if (device(report).is_null()) return std::string();
     const auto bytes = number(device(report), "limit_bytes");
     return bytes ? format_size(*bytes) : std::string("none");
   });
-  table.add("  live at end", size("live_bytes"));
-  table.add("  asked, peak", size("requested_peak_bytes"));
-  table.add("  held, peak", size("reserved_peak_bytes"));
+  table.add_amount("  live at end", amount("live_bytes"), format_size);
+  table.add_amount("  asked, peak", amount("requested_peak_bytes"), format_size);
+  table.add_amount("  held, peak", amount("reserved_peak_bytes"), format_size);
   table.add("  held / asked", [device](const json& report) {
     const auto asked = number(device(report), "requested_peak_bytes");
     const auto held = number(device(report), "reserved_peak_bytes");
@@ -133,8 +165,8 @@ void add_device(SideBySide& table, std::size_t index) {
   });
   table.add("  peaks are", plain("peaks_are"));
   table.add("  used by processes", plain("processes"));
-  table.add("  allocations", plain("allocations"));
-  table.add("  frees", plain("frees"));
+  table.add_amount("  allocations", amount("allocations"), plain_number);
+  table.add_amount("  frees", amount("frees"), plain_number);
   table.add("  out of memory", [device](const json& report) {
     return device(report).is_null() ? "" : std::to_string(member(device(report), "oom").size());
   });
@@ -146,12 +178,13 @@ void add_calls(SideBySide& table, const std::vector<Shown>& shown, const char* k
   if (names.empty()) return;
   table.heading(heading);
   for (const std::string& name : names)
-    table.add("  " + printable(name),
-              [&](const json& report) { return scalar(member(member(report, key), name.c_str())); });
+    table.add_amount(
+        "  " + printable(name), [&](const json& report) { return number(member(report, key), name.c_str()); },
+        plain_number);
 }
 
-std::string side_by_side(const std::vector<Shown>& shown) {
-  SideBySide table(shown);
+std::string side_by_side(const std::vector<Shown>& shown, bool differences) {
+  SideBySide table(shown, differences);
   table.add("command", command_of);
   table.add("mode", [](const json& report) { return text(report, "mode"); });
   table.add("exit code", [](const json& report) { return scalar(member(report, "exit_code")); });
@@ -207,7 +240,7 @@ int show_reports(const ReportOptions& options) {
     }
     std::cout << to_text({{"schema", kSchema}, {"reports", reports}, {"problems", problems}}, 2) << "\n";
   } else if (!shown.empty()) {
-    std::cout << side_by_side(shown);
+    std::cout << side_by_side(shown, options.differences && shown.size() == 2);
     list_uncovered(shown);
   }
   if (shown.empty()) return kRefused;

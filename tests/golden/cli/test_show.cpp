@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "harness.hpp"
 
@@ -50,6 +51,24 @@ const char* const kOnDemand = R"({
   "uncovered": ["dlmopen namespace"]})";
 
 }  // namespace
+
+TEST_CASE("the differences of two reports: only what differs, and by how much") {
+  Files files;
+  const std::string one = files.add("prealloc.json", kPrealloc);
+  const std::string two = files.add("ondemand.json", kOnDemand);
+  const Result result = run({{"report", "--diff", one, two}, {}, ""});
+  CHECK(result.exit_code == 0);
+  const std::string plain = std::regex_replace(result.out, std::regex(" +"), " ");
+  CHECK_THAT(plain, Catch::Contains("\n held, peak 40.0 GiB 1.2 GiB -38.8 GiB (-97 %)\n"));
+  CHECK_THAT(plain, Catch::Contains("\n live at end 0 B 512 B +512 B\n"));
+  CHECK_THAT(plain, Catch::Contains("\n frees 642 641 -1 (-0 %)\n"));
+  CHECK_THAT(plain, Catch::Contains("\n cuMemCreate 1 20 +19 (+1900 %)\n"));
+  CHECK_THAT(plain, Catch::Contains("\nmode prealloc ondemand\n"));
+  CHECK_THAT(plain, !Catch::Contains("asked, peak") && !Catch::Contains(" allocations"));
+  const Result three = run({{"report", "--diff", one, two, one}, {}, ""});
+  CHECK(three.exit_code == 2);
+  CHECK_THAT(three.err, Catch::Contains("--diff needs two reports"));
+}
 
 TEST_CASE("reports side by side") {
   Files files;
