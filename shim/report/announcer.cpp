@@ -109,21 +109,17 @@ void Announcer::served(int device, Bytes size) {
 
 void Announcer::flush(bool failed) {
   std::unique_lock hold(lock_);
-  if (!open()) return;
-  if (!failed) {
-    open_.store(false, std::memory_order_relaxed);
-    settled_.notify_all();
-    Text line;
-    write_indifference(failure_, cause_, line);
-    hold.unlock();
-    if (means_.note) means_.note(line.view());
-    return;
-  }
-  // Who holds the memory is worth a moment.
-  const std::uint64_t series = series_;
+  // Who holds the memory is worth a moment; and the library that is being asked ends with the process.
   const auto deadline = Clock::now() + kPatience / 2;
-  while (asking_ && open() && series_ == series && Clock::now() < deadline) wait_until(deadline, hold);
-  if (open()) show(hold);
+  while (asking_ && Clock::now() < deadline) wait_until(deadline, hold);
+  if (!open()) return;
+  if (failed) return show(hold);
+  open_.store(false, std::memory_order_relaxed);
+  settled_.notify_all();
+  Text line;
+  write_indifference(failure_, cause_, line);
+  hold.unlock();
+  if (means_.note) means_.note(line.view());
 }
 
 // By the clock of the day and in short pieces: a wait by the steady one is a symbol that musl lacks.
