@@ -146,6 +146,7 @@ void work_out(json& gathered) {
   gathered["intercepted"] = add_counts(processes, "intercepted");
   gathered["driver_calls"] = add_counts(processes, "driver_calls");
   gathered["uncovered"] = unite(processes, "uncovered");
+  gathered["diagnoses"] = unite(processes, "diagnoses");
 }
 
 }  // namespace

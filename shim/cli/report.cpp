@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "shim/base/settings.hpp"
@@ -210,6 +211,16 @@ std::string side_by_side(const std::vector<Shown>& shown, bool differences) {
   return table.table();
 }
 
+// The screens that were shown when memory could not be had.
+void list_diagnoses(const std::vector<Shown>& shown) {
+  for (const Shown& one : shown)
+    for (const json& diagnosis : member(one.report, "diagnoses")) {
+      std::cout << "\n" << printable("in " + one.file + ", " + text(diagnosis, "time") + ":") << "\n";
+      std::istringstream lines(text(diagnosis, "screen"));
+      for (std::string line; std::getline(lines, line);) std::cout << printable(line) << "\n";
+    }
+}
+
 void list_uncovered(const std::vector<Shown>& shown) {
   for (const Shown& one : shown)
     for (const json& entry : member(one.report, "uncovered"))
@@ -242,6 +253,7 @@ int show_reports(const ReportOptions& options) {
   } else if (!shown.empty()) {
     std::cout << side_by_side(shown, options.differences && shown.size() == 2);
     list_uncovered(shown);
+    list_diagnoses(shown);
   }
   if (shown.empty()) return kRefused;
   return problems.empty() ? 0 : 1;

@@ -25,7 +25,7 @@ bool objects_only(const json& list) {
 }
 
 void require_shape(const json& report) {
-  for (const char* key : {"devices", "processes", "command", "frameworks", "uncovered"})
+  for (const char* key : {"devices", "processes", "command", "frameworks", "uncovered", "diagnoses"})
     if (!has_type(report, key, json::value_t::array))
       throw std::runtime_error(std::string("is not a report of tidepool: ") + key + " is not a list");
   for (const char* key : {"settings", "intercepted", "driver_calls"})

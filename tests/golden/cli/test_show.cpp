@@ -113,6 +113,17 @@ not covered in cli-show-files/ondemand.json: dlmopen namespace
 )");
 }
 
+TEST_CASE("a report's diagnoses are shown as they were, without control characters") {
+  Files files;
+  std::string report = kPrealloc;
+  report.insert(report.rfind('}'), R"(, "diagnoses": [{"time": "2026-11-30T08:00:05Z",
+    "screen": "tidepool: out of memory\n  why       a \u001b limit\n"}, 7])");
+  const Result result = run({{"report", files.add("one.json", report)}, {}, ""});
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.find("\nin cli-show-files/one.json, 2026-11-30T08:00:05Z:\n"
+                        "tidepool: out of memory\n  why       a   limit\n") != std::string::npos);
+}
+
 TEST_CASE("files that are no reports are named; the rest is shown") {
   Files files;
   const std::string good = files.add("good.json", kPrealloc);
