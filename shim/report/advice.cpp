@@ -99,7 +99,7 @@ void shrink_pool(const Failure& failure, Advice& out) {
 }
 
 void use_less(const Failure& failure, Advice& out) {
-  const Bytes room = less(failure.total, failure.held_by_others() + less(failure.live, 0));
+  const Bytes room = less(failure.total, failure.held_by_others() + failure.live);
   out.to_do << "ask for at most ";
   out.to_do.size(std::min(room, failure.known_free().value_or(room) + failure.cached))
       << " at once (a smaller batch, shards, half precision), or free some before\n";
